@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernels.kernel_cases import Codes, Product, mismatch
 from kernels.window_cases import addend_sweep, code_pairs, operands
-from odd_for_kernels import FOR_SCALARS, FOR_VECTORS
+from odd_for_kernels import FOR_KERNELS, FOR_SCALARS, FOR_VECTORS
 from odd_units import ODD
 from unit_keys import odd_unit, window
 
@@ -26,12 +26,13 @@ from hwsim.spec import NotImplementedYet, Unit, load_unit, presets
 RULES = (
     "hopper-wgmma-e4m3-f32", "deepseek-v3-e4m3-f32", "mxfp8-e4m3-f32", "cdna3-mfma-bf16-f32",
     "cdna3-mfma-e4m3fnuz-f32", "rvbna-e4m3-f32-n16", "blackwell-mxf4nvf4-e2m1-f32", "blackwell-mma-e4m3-f16",
-    "deepseek-v3-e4m3-f32-scaled", "ceil-late", "sticky-bare", "flush-after", "pairs-scaled",
+    "deepseek-v3-e4m3-f32-scaled", "ceil-late", "sticky-bare", "flush-after", "pairs-scaled", "cdna2-mfma-f16-f32",
+    "hfp8-forward-e4m3-dlfloat16", "chain-late-fnuz", "tree-6-rd", "late-window-jam",
 )  # fmt: skip
 
 
 def unit_of(name: str) -> Unit:
-    groups = {**ODD, **FOR_VECTORS, **FOR_SCALARS}
+    groups = {**ODD, **FOR_KERNELS, **FOR_VECTORS, **FOR_SCALARS}
     return Unit.model_validate({**groups[name], "unit": name}) if name in groups else load_unit(name)
 
 
@@ -44,12 +45,14 @@ def in_blocks(unit: Unit, given: Product) -> Product:
 
 
 def directed(unit: Unit) -> Iterator[tuple[str, Product]]:
-    """Operands that random ones hardly are: a sum that is subnormal, but not once it is rounded to 11 bits."""
-    if unit.name != "flush-after":
-        return
-    # 1023 * 2^-24 + 2^-25 + 2^-26 = 2^-14 - 2^-26, which is a tie of numbers of 11 bits.
-    a, b = np.array([[12, 12, 0]], np.uint8), np.array([[8], [4], [0]], np.uint8)
-    yield "a tie below the least normal number", Product(a, b, np.array([[0x3FF]], np.uint16), None, None)
+    """Operands that random ones hardly are."""
+    if unit.name == "flush-after":
+        # 1023 * 2^-24 + 2^-25 + 2^-26 = 2^-14 - 2^-26, which is a tie of numbers of 11 bits.
+        a, b = np.array([[12, 12, 0]], np.uint8), np.array([[8], [4], [0]], np.uint8)
+        yield "a tie below the least normal number", Product(a, b, np.array([[0x3FF]], np.uint16), None, None)
+    if unit.name == "late-window-jam":
+        a, b = np.full((1, 7), 184, np.uint8), np.array([[1], [126], [254], [126], [254], [126], [254]], np.uint8)
+        yield "a late addend that takes all out", Product(a, b, np.array([[0x803F]], np.uint16), None, None)
 
 
 def as_codes(out: Codes) -> Codes:
@@ -83,7 +86,7 @@ def test_results_are_those_of_gemm(name: str) -> None:
     assert check(unit, chain(operands(unit, 1, n=5, most=5), directed(unit)), 1) >= 300
 
 
-EVERY = [name for name in (*presets(), *ODD, *FOR_VECTORS, *FOR_SCALARS) if supports(unit_of(name))]
+EVERY = [name for name in (*presets(), *ODD, *FOR_KERNELS, *FOR_VECTORS, *FOR_SCALARS) if supports(unit_of(name))]
 
 
 def of_their_own() -> list[str]:
@@ -167,7 +170,13 @@ def test_the_first_arithmetic_is_the_quickest_that_holds(name: str, first: Varia
 
 @pytest.mark.parametrize(
     ("name", "lacks"),
-    [("wide", "sum.fraction_bits: 256"), ("chain-f32", "sum.method: sequential"), ("exact-f32", "sum.method: exact")],
+    [
+        ("wide", "sum.fraction_bits: 256"),
+        ("chain-scaled", "scale.at: product of sum.method: sequential"),
+        ("exact-f32", "sum.method: exact"),
+        ("hopper-mma-f64-f64", "operands.a: f64"),
+        ("tree-blocks", "sum.subgroup of sum.method: pairwise"),
+    ],
 )
 def test_units_without_a_kernel_say_why(name: str, lacks: str) -> None:
     support = supports(unit_of(name))

@@ -69,6 +69,12 @@ MUTANTS = {
     "late zeros skipped": Mutant("late-window-cut", "integers", "high != NO_EXP && LATE_ZERO", "false"),
     "late total uncut": Mutant("late-window-cut", "integers", "if (lost > 0)", "if (false)"),
     "a cut sum that is not": Mutant("cut", "integers", "if (CUT_BITS && sum.total)", "if (false)"),
+    # Rounded additions.
+    "products not rounded": Mutant("chain-f16-mul-add", "integers", "(sum), FUSED ? p", "(sum), true ? p"),
+    "products rounded": Mutant("cdna3-mfma-f32-f32", "integers", "sum = FUSED ? fma_nearest", "sum = false ? fma_nearest"),
+    "an odd product dropped": Mutant("tree-f16-7", "integers", "if (count % 2) level", "if (false) level"),
+    "a tree's addend dropped": Mutant("tree-6-rd", "integers", "with_c ? added_nodes", "false ? added_nodes"),
+    "a late addend's zeros as the register's": Mutant("chain-late-fnuz", "integers", "(g < EVERY ? ", "(false ? "),
     # Roundings.
     "ties away": Mutant(AMPERE, "double", "(rest == 2 && (kept & 1))", "rest == 2"),
     "overflow one early": Mutant("e4m3-nan", "single", "if (steps > (i64)T::MOST)", "if (steps >= (i64)T::MOST)"),

@@ -1,6 +1,6 @@
-// D = A B + C, bit for bit as a unit returns it: `sum.method` aligned or even-odd, with promotions and late addends.
+// D = A B + C, bit for bit as a unit returns it: windows and rounded additions, with promotions and late addends.
 //
-// An enum of the unit's numbers and the structs Result, Register and Output stand before this text (settings.py). The
+// An enum of the unit's numbers and the structs Result, Register, Sums and Output stand before this text (settings.py). The
 // same lines are compiled for a GPU and for the host, where the threads of a block take turns in a loop.
 //
 // A group's window is a float's own rounding. An accumulator of 2^PLACE units of the window, PLACE being the fraction
@@ -9,7 +9,8 @@
 //   plus = sum of the positive products, all = sum of all magnitudes, sum = 2 plus - all;
 // floor and ceil are one multiply-add of signed numbers. The integer between two floats of one binade is the difference
 // of their bits. What no float holds, and what is rare (special values, zeros with signs, exponents near the ends of
-// the float), goes through `by_terms`: integers, product by product, with every rule of the specification.
+// the float), goes through `by_terms`: integers, product by product, with every rule of the specification. Rounded
+// additions are binary32's own where the unit's are, and else integers too.
 #if VARIANT == IN_DOUBLE
 typedef double real;
 typedef u64 bits;
@@ -50,7 +51,7 @@ FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
 }
 #define HAS_ADD_MAX
 #endif
-#else // The host, which rounds as LOST says while `run` runs.
+#else // The host, which rounds as LOST says while `run` runs, and to nearest where there is no window.
 #include <cfenv>
 #include <cmath>
 #include <cstring>
@@ -68,9 +69,13 @@ FN real fma_cut(real a, real b, real c) { return std::fma(a, b, c); }
 FN float single_cut(real x) { return (float)x; }
 FN float fma_nearest(float a, float b, float c)
 {
+    volatile float x = a, r; // compilers move arithmetic across a change of mode
+    if (METHOD != WINDOW) {
+        r = std::fma(x, b, c);
+        return r;
+    }
     const int before = fegetround();
     fesetround(FE_TONEAREST);
-    volatile float x = a, r; // compilers move arithmetic across a change of mode
     r = std::fma(x, b, c);
     fesetround(before);
     return r;
@@ -266,10 +271,13 @@ FN u32 scale_b(const Operands &o, int j, int k)
     const u32 code = k < o.k ? code_at<scale_code_b>(o.scale_b, j / SCALE_ROWS_B, k / SCALE_BLOCK_B) : (u32)ONE_B;
     return o.scale_b.table[code >> SCALE_PADDING_B & SCALE_MASK_B];
 }
-// A factor's word and its scale's, which is added where scales enter at products. Beyond K, and beyond the matrix, zero.
+// A factor's word; of units without a window, the bits of a float. Beyond K, zero.
 template <class C, int PADDING, u32 MASK> FN u32 factor(const Codes &x, int k, int row, int at)
 {
-    return x.table[at < k ? code_at<C>(x, row, at) >> PADDING & MASK : 0];
+    const u32 code = at < k ? code_at<C>(x, row, at) : 0;
+    if (METHOD == WINDOW || sizeof(C) < 4) return x.table[code >> PADDING & MASK];
+    const bool is_zero = !(code << 1) || (DAZ && !(code & 0x7F800000));
+    return !is_zero ? code : POSITIVE_ZEROS ? 0 : code & 0x80000000u;
 }
 FN u32 scaled(u32 word, u32 scale)
 {
@@ -537,6 +545,59 @@ template <class R> RARE float result_by_terms(const R &read, float c, int emin, 
     return result_after(by_terms(read, c, emin, with_c), c, emin);
 }
 
+// A term of rounded additions: a product, exactly, or a sum so far; or what is no number.
+struct Node { Exact x; int kind; };
+FN Node node_of(float x) { return {exact(finite(x) ? x : 0), kind_of(x)}; }
+FN Node node_of(float x, float y)
+{
+    Node n = {{0, 0, false}, kind_of_product(x, y)};
+    if (!n.kind) n.x = times(x, y);
+    if (LIMIT != NO_LIMIT && n.x.sig && leading(n.x.sig) + n.x.exp >= LIMIT) n.kind = n.x.negative ? -INFINITE : (int)INFINITE;
+    return n;
+}
+template <class T> FN float rounded_node(const Node &n)
+{
+    if (n.kind) return of_kind<T>(n.kind);
+    return n.x.sig ? rounded<T>(n.x.negative, n.x.sig, n.x.exp, false) : zero<T>(n.x.negative);
+}
+FN float added_nodes(const Node &x, const Node &y)
+{
+    const int kind = merged(x.kind, y.kind);
+    return kind ? of_kind<Sums>(kind) : added<Sums>(x.x, y.x);
+}
+// Sums are binary32's own.
+enum { NATIVE_SUMS = (int)Sums::ROUNDING == RNE && (int)Sums::FRACTION == SINGLE && Sums::EMIN == -126 && Sums::SUBNORMALS
+                     && Sums::MOST == 0x7F7FFFFF && (int)Sums::FLUSH == 0 && Sums::INFINITY_IS == 0x7F800000
+                     && Sums::OVER_PLUS == 0x7F800000 && LIMIT == NO_LIMIT };
+// A group's result by rounded additions, one after the other or by a tree. c: what it starts from, if `with_c`.
+template <class R> RARE float by_additions(const R &read, float c, bool with_c)
+{
+    const float start = with_c ? rounded_node<Sums>(node_of(c)) : 0;
+    if (METHOD == SEQUENTIAL) {
+        float sum = start;
+        for (int lane = 0; lane < LANES; ++lane) {
+            const float x = single_of(read.a(lane)), y = single_of(read.b(lane));
+            if (NATIVE_SUMS) sum = FUSED ? fma_nearest(x, y, sum) : fma_nearest(sum, 1, fma_nearest(x, y, -0.f));
+            else {
+                const Node p = node_of(x, y);
+                sum = added_nodes(node_of(sum), FUSED ? p : node_of(rounded_node<Sums>(p)));
+            }
+        }
+        return rounded_node<Result>(node_of(sum));
+    }
+    Node level[LANES];
+    for (int lane = 0; lane < LANES; ++lane) {
+        const Node p = node_of(single_of(read.a(lane)), single_of(read.b(lane)));
+        level[lane] = FUSED ? p : node_of(rounded_node<Sums>(p));
+    }
+    for (int count = LANES; count > 1; count = (count + 1) / 2) {
+        for (int i = 0; i < count / 2; ++i) level[i] = node_of(added_nodes(level[2 * i], level[2 * i + 1]));
+        if (count % 2) level[count / 2] = level[count - 1];
+    }
+    const float sum = with_c ? added_nodes(level[0], node_of(start)) : rounded_node<Sums>(level[0]);
+    return rounded_node<Result>(node_of(sum));
+}
+
 // Results that are a float without its last bits: truncated, at binary32's exponents.
 enum { QUICK = (int)Result::ROUNDING == RZ && Result::EMIN == -126 && Result::SUBNORMALS
                && Result::MOST >> Result::FRACTION == 254 && (int)Result::FLUSH == 0 && CHAIN != LATE_WINDOW
@@ -633,7 +694,7 @@ FN void commit(State &s, int i, int j, const Operands &o, int row, int column, i
         other = NATIVE ? fma_nearest(first, rest, other) : fma_of<Register>(first, rest, other);
         return;
     }
-    if (FLUSHES_ADDEND && finite(other) && term_of(other, -149).exp < REGISTER_EMIN)
+    if (FLUSHES_ADDEND && finite(other) && term_of(other, -149).exp < (g < EVERY ? EMIN_C : REGISTER_EMIN))
         other = signed_zero(is_negative(other));
     other = NATIVE ? fma_nearest(other, 1, partial) : sum_of<Register>(other, partial);
 }
@@ -714,7 +775,8 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                     const int row = row0 + y + i, column = column0 + x + j;
                     if (!INSIDE_MATRIX) continue;
                     const FromTile read({o, row, column, g}, tile_a, tile_b, y + i, x + j, group * LANES);
-                    s.partial[i][j] = result_by_terms(read, s.partial[i][j], emin, with_c);
+                    const float c = s.partial[i][j];
+                    s.partial[i][j] = METHOD == WINDOW ? result_by_terms(read, c, emin, with_c) : by_additions(read, c, with_c);
                 }
 #else
                 sum_group(s, o, tile_a, tile_b, y, x, row0, column0, group, g, odd, emin, with_c);
@@ -741,7 +803,7 @@ extern "C" void run(
     const void *const *codes, const u32 *const *tables, code_out *out, const int *sizes, const int *by, int first, int last)
 {
     const int before = fegetround(), n = sizes[1];
-    fesetround(LOST == RD ? FE_DOWNWARD : LOST == RU ? FE_UPWARD : FE_TOWARDZERO);
+    fesetround(METHOD != WINDOW ? FE_TONEAREST : LOST == RD ? FE_DOWNWARD : LOST == RU ? FE_UPWARD : FE_TOWARDZERO);
     std::vector<Tile> room(2);
     std::vector<State> states(THREADS);
     for (int row = first * SIDE; row < last * SIDE && row < sizes[0]; row += SIDE)

@@ -15,7 +15,7 @@ from hwsim.compute.kernels import aligned, chain, floats, lanes, lost, windows
 from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.blocks import BlockScale, one_code
-from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, LateAdd, Support, Unit
+from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, LateAdd, LateInWindow, RoundedSum, Support, Unit
 from hwsim.spec.arguments import Side
 from hwsim.spec.keys import Overflow, Rounding, Tininess
 from hwsim.spec.ranges import exponent_range, extent, scales_at, span_of
@@ -62,7 +62,17 @@ def supports(unit: Unit) -> Support:
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
-    rule = unit.sum
+    rule, operands, scale = unit.sum, unit.operands, unit.scale
+    late, promotion = unit.late, unit.promotion
+    # Formats whose codes are looked up as numbers of binary32, or are these; and all that must be such numbers.
+    decoded: dict[str, Format | None] = {"operands.addend": operands.addend}
+    if scale is not None and scale.at == "promotion":
+        decoded |= {"scale.a.format": scale.a.format, "scale.b.format": scale.b.format}
+    formats: dict[str, Format | None] = {
+        "result.format": unit.result.format,
+        "late.format": late.format if isinstance(late, LateAdd) else None,
+        "promotion.format": None if promotion is None else promotion.format,
+    }
     match rule:
         case AlignedReadingSum():
             yield "a reading of sum.method: aligned"
@@ -70,20 +80,18 @@ def _lacks(unit: Unit) -> Iterator[str]:
             yield from aligned.lacks(unit, rule)
         case EvenOddSum():
             yield from aligned.even_odd_lacks(unit, rule)
+        case RoundedSum():
+            yield from floats.targets_lack(unit)
+            if rule.subgroup is not None:
+                yield f"sum.subgroup of sum.method: {rule.method}"
+            if scale is not None and scale.at != "promotion":
+                yield f"scale.at: {scale.at} of sum.method: {rule.method}"
+            decoded |= {"operands.a": operands.a, "operands.b": operands.b}
+            formats["sum.format"] = rule.format
         case _:
             yield f"sum.method: {rule.method}"
             return
-    scale, promotion, late = unit.scale, unit.promotion, unit.late
-    sides = (None, None) if scale is None or scale.at != "promotion" else (scale.a.format, scale.b.format)
-    decoded: dict[str, Format | None] = {
-        "operands.addend": unit.operands.addend, "scale.a.format": sides[0], "scale.b.format": sides[1],
-    }  # fmt: skip
-    formats = {
-        **decoded, "result.format": unit.result.format,
-        "late.format": late.format if isinstance(late, LateAdd) else None,
-        "promotion.format": None if promotion is None else promotion.format,
-    }  # fmt: skip
-    for key, fmt in formats.items():
+    for key, fmt in (formats | decoded).items():
         if fmt is not None and not extent(fmt).are_float32s:
             yield f"{key}: {fmt.name} (numbers beyond binary32)"
     for key, fmt in decoded.items():
@@ -109,6 +117,8 @@ def _float_holds(unit: Unit, place: int) -> bool:
     if not isinstance(rule, AlignedSum) or rule.lost not in ("truncate", "floor", "ceil"):
         return False
     if rule.subgroup is not None or rule.cut is not None or rule.zero_terms == "count":
+        return False
+    if rule.zero == "ieee" and isinstance(unit.late, LateInWindow):  # a late zero's sign is that of all products
         return False
     scaled = scales_at(unit, "product")
     single = place == PLACES["single"]
@@ -146,22 +156,41 @@ def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
     return Shape(side, rows, columns, size, max(1, min(most if variant != "double" else 1, shared // size)))
 
 
-def _window_numbers(unit: Unit) -> dict[str, int]:
-    rule = unit.sum
+def _sum_numbers(unit: Unit) -> dict[str, int]:
+    rule, (a, b) = unit.sum, unit.operands.multiplied
     if isinstance(rule, EvenOddSum):
         numbers = windows.window_numbers(unit, rule)._replace(
             addend=windows.WITHOUT, even_odd=1, combine_bits=rule.combine.fraction_bits,
             combine_lost=lost.lost_number(rule.combine.lost),
         )  # fmt: skip
-    else:
-        assert isinstance(rule, AlignedSum)
+    elif isinstance(rule, AlignedSum):
         numbers = aligned.aligned_numbers(unit, rule)
+    else:
+        assert isinstance(rule, RoundedSum)
+        # No window: its numbers say nothing but how many products there are, and what is aligned with them.
+        window = AlignedSum(method="aligned", fraction_bits=0, addend=rule.addend, product_limit=rule.product_limit)
+        numbers = windows.window_numbers(unit, window)._replace(product_fraction=a.fraction_bits + b.fraction_bits)
     named = {name.upper(): value for name, value in numbers._asdict().items()}
     cuts = {name: CUTS[value] for name, value in named.items() if name == "LOST" or name.endswith("_LOST")}
-    own = (
-        numbers.own_bits if numbers.own_bits != windows.NO_WINDOW else numbers.product_fraction - numbers.subgroup_least
-    )
-    return {**named, **cuts, "PART_FRACTION": own + numbers.subgroup_fraction}
+    exact = numbers.product_fraction - numbers.subgroup_least
+    own = exact if numbers.own_bits == windows.NO_WINDOW else numbers.own_bits
+    return {
+        **named, **cuts, "PART_FRACTION": own + numbers.subgroup_fraction,
+        "WINDOW": 0, "SEQUENTIAL": 1, "PAIRWISE": 2,
+        "METHOD": {"sequential": 1, "pairwise": 2}.get(rule.method, 0),
+        "FUSED": int(isinstance(rule, RoundedSum) and rule.product == "fused"),
+    }  # fmt: skip
+
+
+def _code_numbers(unit: Unit) -> dict[str, int]:
+    """How the codes of factors become places in their tables: of words, or of floats by the whole container."""
+    a, b = unit.operands.a, unit.operands.b
+    if isinstance(unit.sum, RoundedSum):
+        bits = min(a.container_bits, 16), min(b.container_bits, 16)
+        return {"PADDING_A": 0, "PADDING_B": 0, "MASK_A": (1 << bits[0]) - 1, "MASK_B": (1 << bits[1]) - 1}
+    return {
+        "PADDING_A": a.padding, "PADDING_B": b.padding, "MASK_A": (1 << a.bits) - 1, "MASK_B": (1 << b.bits) - 1,
+    }  # fmt: skip
 
 
 def _chain_numbers(unit: Unit) -> dict[str, int]:
@@ -264,11 +293,10 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         "ALIGNED": windows.ALIGNED, "LATER": windows.LATER, "PROMOTED": chain.PROMOTED,
         "ADDED_LATE": chain.ADDED_LATE, "LATE_WINDOW": chain.LATE_WINDOW, "AT_PRODUCTS": chain.AT_PRODUCTS,
         "NOT_SCALED": floats.NOT_SCALED, "SCALES_FIRST": floats.SCALES_FIRST, "A_FIRST": floats.A_FIRST,
-        **_window_numbers(unit), **_chain_numbers(unit), **_scale_numbers(unit),
+        **_sum_numbers(unit), **_chain_numbers(unit), **_scale_numbers(unit),
         "INSTRUCTION": instruction.k, "ORDERED": int(order != sorted(order)),
-        "PADDING_A": operands.a.padding, "PADDING_B": operands.b.padding,
         # Of bits that are no part of a code nothing is looked at: no index is outside its table.
-        "MASK_A": (1 << operands.a.bits) - 1, "MASK_B": (1 << operands.b.bits) - 1,
+        **_code_numbers(unit), "DAZ": int(operands.daz),
         "MASK_C": 0 if operands.addend is None else (1 << min(operands.addend.container_bits, 16)) - 1,
         "FRACTION_A": a.fraction_bits, "FRACTION_B": b.fraction_bits,
         "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
@@ -279,6 +307,10 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         register = _target("Register", promotion.format, promotion.rounding)
     elif isinstance(late, LateAdd):
         register = _target("Register", late.format, late.rounding, flush=late.flushes)
+    sums = _target("Sums", result.format, result.rounding)
+    if isinstance(unit.sum, RoundedSum):
+        rule = unit.sum
+        sums = _target("Sums", rule.format, rule.rounding, rule.overflow, flush=rule.flushes)
     lines = [
         "typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;",
         "typedef unsigned long long u64; typedef long long i64;",
@@ -289,6 +321,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         f"enum {{ {_listed(numbers)} }};",
         _target("Result", *own),
         register,
+        sums,
         _output(unit),
     ]
     return "\n".join(lines) + "\n\n" + (files(__package__) / "product.cu").read_text(encoding="utf-8")
@@ -301,16 +334,16 @@ Table = NDArray[np.uint32]
 def tables_of(unit: Unit) -> tuple[Table, ...]:
     """Tables that the source looks codes up in: of a, b, c, and both scales; of one entry where it looks nothing up.
 
-    Words of factors, and of scales that enter at products or subgroups; bits of binary32 of other numbers.
+    Words of a window's factors, and of scales that enter at products or subgroups; else bits of binary32.
     """
     operands, scale = unit.operands, unit.scale
     to_a, to_b = operands.multiplied
-    positive = operands.zeros == "positive"
+    positive, rounded = operands.zeros == "positive", isinstance(unit.sum, RoundedSum)
     made = [
-        factor_words(operands.a, to_a, operands.daz, positive),
-        factor_words(operands.b, to_b, operands.daz, positive),
-        _floats(operands.addend),
+        _floats(fmt, to, operands.daz, positive) if rounded else factor_words(fmt, to, operands.daz, positive)
+        for fmt, to in ((operands.a, to_a), (operands.b, to_b))
     ]
+    made.append(_floats(operands.addend))
     for side in () if scale is None else (scale.a, scale.b):
         promotes = scale is not None and scale.at == "promotion"
         made.append(_floats(side.format) if promotes else factor_words(side.format, side.format))
@@ -318,8 +351,13 @@ def tables_of(unit: Unit) -> tuple[Table, ...]:
     return *made, *[none] * (5 - len(made))
 
 
-def _floats(fmt: Format | None) -> Table:
-    """The bits of the numbers of a format's codes."""
+def _floats(fmt: Format | None, to: Format | None = None, daz: bool = False, positive: bool = False) -> Table:
+    """The bits of the numbers of a format's codes. to, daz, positive: as of `factor_words`."""
     if fmt is None or fmt.container_bits > 16:
         return np.zeros(1, np.uint32)
-    return decode_table(fmt).astype(np.float32).view(np.uint32)
+    numbers = decode_table(fmt).astype(np.float32)
+    if daz and isinstance(to, FloatFormat):
+        numbers = np.where(np.abs(numbers) < np.float32(2.0**to.emin), np.copysign(np.float32(0), numbers), numbers)
+    if positive:
+        numbers = np.where(numbers == 0, np.float32(0), numbers)
+    return numbers.view(np.uint32)
