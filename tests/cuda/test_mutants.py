@@ -56,7 +56,7 @@ MUTANTS = {
     "first scales of promotions": Mutant(SCALED, "single", "place(g - g % EVERY, 0)", "0"),
     "register flushed by none": Mutant("late-flushed", "integers", "if (FLUSHES_ADDEND &&", "if (false &&"),
     # Scales and parts.
-    "first scale throughout": Mutant(MX, "double", "at / BLOCK) : (u32)ONE", "0) : (u32)ONE"),
+    "first scale throughout": Mutant(MX, "double", "k / SCALE_BLOCK_A) : (u32)ONE_A", "0) : (u32)ONE_A"),
     "a scale that is NaN": Mutant(MX, "double", "if (word_kind(scale) == NOT_A_NUMBER)", "if (false)"),
     "cancelled parts skipped": Mutant(NVFP4, "integers", "total || (COUNT_CANCELLED && some)", "total != 0"),
     "one scale of parts": Mutant(NVFP4, "integers", "scale_term(t, kind, read.scale_b(first));", ""),
@@ -71,17 +71,24 @@ MUTANTS = {
     "a cut sum that is not": Mutant("cut", "integers", "if (CUT_BITS && sum.total)", "if (false)"),
     # Rounded additions.
     "products not rounded": Mutant("chain-f16-mul-add", "integers", "(sum), FUSED ? p", "(sum), true ? p"),
-    "products rounded": Mutant("cdna3-mfma-f32-f32", "integers", "sum = FUSED ? fma_nearest", "sum = false ? fma_nearest"),
+    "products rounded": Mutant("cdna3-mfma-f32-f32", "integers", "sum = FUSED ? fma", "sum = false ? fma"),
     "an odd product dropped": Mutant("tree-f16-7", "integers", "if (count % 2) level", "if (false) level"),
     "a tree's addend dropped": Mutant("tree-6-rd", "integers", "with_c ? added_nodes", "false ? added_nodes"),
     "a late addend's zeros as the register's": Mutant("chain-late-fnuz", "integers", "(g < EVERY ? ", "(false ? "),
+    # Exact sums.
+    "an exact sum's low words": Mutant("exact-bf16", "integers", "top = i, sticky = below;", "top = i;"),
+    "an exact sum's second word": Mutant("intel-amx-e4m3-f32", "integers", "(u64)high << 32 | next", "(u64)high << 32"),
+    "carries dropped": Mutant("intel-amx-e4m3-f32", "integers", "(part < 2 || carry)", "part < 2"),
+    "exact sums of one group": Mutant("exact-e4m3", "integers", "g == 0 || begins || EACH_ROUNDED", "true"),
     # Roundings.
     "ties away": Mutant(AMPERE, "double", "(rest == 2 && (kept & 1))", "rest == 2"),
     "overflow one early": Mutant("e4m3-nan", "single", "if (steps > (i64)T::MOST)", "if (steps >= (i64)T::MOST)"),
     "subnormals as normal": Mutant(AMPERE, "double", "T::SUBNORMALS ? larger(high, T::EMIN) : high", "high"),
     "flushed before": Mutant("flush-after", "double", "high < T::EMIN - 1 || ", "true || "),
     "sums that are not jammed": Mutant("floor-late", "single", "c.kept | (c.rest != 0)", "c.kept"),
-    "infinities swapped": Mutant("e5m2-infinity", "single", "of_kind<Result>(sum.kind)", "of_kind<Result>(-sum.kind)"),
+    "infinities swapped": Mutant(
+        "e5m2-infinity", "single", "(sum.kind);\n    if (!sum.total)", "(-sum.kind);\n    if (!sum.total)"
+    ),
 }  # fmt: skip
 FEW = [name for index, name in enumerate(MUTANTS) if index % 3 == 0]
 

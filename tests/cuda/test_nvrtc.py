@@ -58,7 +58,11 @@ def test_floats_need_no_more_registers_than_there_are(name: str, variant: Varian
 
 
 @pytest.mark.parametrize("architecture", [90, 120])
-@pytest.mark.parametrize("name", ["rvbna-e4m3-f32-n16", "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32"])
+@pytest.mark.parametrize(
+    "name",
+    ["rvbna-e4m3-f32-n16", "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-f16-f32",
+     "hfp8-forward-e4m3-dlfloat16", "intel-amx-e4m3-f32"],
+)  # fmt: skip
 def test_integers_spill_little(name: str, architecture: int) -> None:
     assert max(spilled(compiled(name, "integers", architecture).log)) <= 64
 

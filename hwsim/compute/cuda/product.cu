@@ -1,4 +1,4 @@
-// D = A B + C, bit for bit as a unit returns it: windows and rounded additions, with promotions and late addends.
+// D = A B + C, bit for bit as a unit returns it: windows, rounded additions and exact sums, with promotions and late addends.
 //
 // An enum of the unit's numbers and the structs Result, Register, Sums and Output stand before this text (settings.py). The
 // same lines are compiled for a GPU and for the host, where the threads of a block take turns in a loop.
@@ -275,7 +275,7 @@ FN u32 scale_b(const Operands &o, int j, int k)
 template <class C, int PADDING, u32 MASK> FN u32 factor(const Codes &x, int k, int row, int at)
 {
     const u32 code = at < k ? code_at<C>(x, row, at) : 0;
-    if (METHOD == WINDOW || sizeof(C) < 4) return x.table[code >> PADDING & MASK];
+    if (METHOD == WINDOW || METHOD == EXACT || sizeof(C) < 4) return x.table[code >> PADDING & MASK];
     const bool is_zero = !(code << 1) || (DAZ && !(code & 0x7F800000));
     return !is_zero ? code : POSITIVE_ZEROS ? 0 : code & 0x80000000u;
 }
@@ -484,7 +484,13 @@ struct Tile { // what is no number is 0 here
     u8 special[2][GROUPS][SIDE];    // of this tile and of the next
 };
 #endif
-struct State { float partial[TM][TN], other[TM][TN]; }; // other: a register, or a late addend
+// An exact sum: a two's complement in units of 2^EXACT_UNIT, from the low word up; or a kind that is no number.
+struct Exactly { u32 words[METHOD == EXACT ? EXACT_WORDS : 1]; int kind; bool negative_zero; };
+enum { EXACT_ROWS = METHOD == EXACT ? TM : 1, EXACT_COLUMNS = METHOD == EXACT ? TN : 1 };
+struct State { // other: a register, or a late addend
+    float partial[TM][TN], other[TM][TN];
+    Exactly exact[EXACT_ROWS][EXACT_COLUMNS];
+};
 
 // A group's factors from the codes; from a tile.
 struct FromCodes {
@@ -596,6 +602,65 @@ template <class R> RARE float by_additions(const R &read, float c, bool with_c)
     }
     const float sum = with_c ? added_nodes(level[0], node_of(start)) : rounded_node<Sums>(level[0]);
     return rounded_node<Result>(node_of(sum));
+}
+
+// Add (-1)^negative * sig * 2^exp to an exact sum. sig: below 2^32.
+FN void accumulate(u32 *words, u64 sig, int exp, bool negative)
+{
+    const int at = exp - EXACT_UNIT;
+    const u64 placed = sig << at % 32;
+    i64 carry = 0;
+    for (int i = at / 32, part = 0; i < EXACT_WORDS && (part < 2 || carry); ++i, ++part) {
+        const i64 mine = part == 0 ? (i64)(u32)placed : part == 1 ? (i64)(placed >> 32) : 0;
+        const i64 total = (i64)words[i] + (negative ? -mine : mine) + carry;
+        words[i] = (u32)total;
+        carry = total >> 32;
+    }
+}
+FN bool is_zero(const u32 *words)
+{
+    u32 any = 0;
+    for (int i = 0; i < EXACT_WORDS; ++i) any |= words[i];
+    return !any;
+}
+// The result of an exact sum other than zero: its leading word and the next have more bits than any rounding looks at.
+FN float rounded_words(const u32 *words)
+{
+    const bool negative = words[EXACT_WORDS - 1] >> 31;
+    u32 high = 0, next = 0, carry = 1, before = 0;
+    int top = 0;
+    bool sticky = false, below = false; // below: of the words under `before`, whether one is not zero
+    for (int i = 0; i < EXACT_WORDS; ++i) {
+        const u64 sum = (u64)(negative ? ~words[i] : words[i]) + (negative ? carry : 0);
+        const u32 word = (u32)sum;
+        carry = (u32)(sum >> 32);
+        if (word) high = word, next = before, top = i, sticky = below;
+        below = below || before;
+        before = word;
+    }
+    const u64 kept = (u64)high << 32 | next;
+    return rounded<Result>(negative, kept >> 2, EXACT_UNIT + 32 * (top - 1) + 2, sticky || (kept & 3));
+}
+// A group's result by an exact sum, which goes on from the group before unless it is fresh: then from c, if `with_c`.
+template <class R> RARE float by_exact(const R &read, Exactly &sum, float c, int emin, bool with_c, bool fresh)
+{
+    int negatives = 0, count = LANES + (!fresh || with_c);
+    if (fresh) {
+        const Term t = term_of(with_c && finite(c) ? c : 0, emin);
+        for (int i = 0; i < EXACT_WORDS; ++i) sum.words[i] = 0;
+        sum.kind = with_c ? kind_of(c) : (int)NUMBER;
+        if (t.sig) accumulate(sum.words, t.sig, t.exp - SINGLE, t.negative);
+        negatives = with_c && t.negative;
+    } else
+        negatives = is_zero(sum.words) ? sum.negative_zero : sum.words[EXACT_WORDS - 1] >> 31;
+    for (int lane = 0; lane < LANES; ++lane) {
+        const Term t = product(read.a(lane), read.b(lane), &sum.kind);
+        if (t.sig && !sum.kind) accumulate(sum.words, t.sig, t.exp - PRODUCT_FRACTION, t.negative);
+        negatives += t.negative;
+    }
+    sum.negative_zero = IEEE_ZERO && (ROUNDS_DOWN ? negatives > 0 : negatives == count);
+    if (sum.kind) return of_kind<Result>(sum.kind);
+    return is_zero(sum.words) ? zero<Result>(sum.negative_zero) : rounded_words(sum.words);
 }
 
 // Results that are a float without its last bits: truncated, at binary32's exponents.
@@ -776,7 +841,10 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                     if (!INSIDE_MATRIX) continue;
                     const FromTile read({o, row, column, g}, tile_a, tile_b, y + i, x + j, group * LANES);
                     const float c = s.partial[i][j];
-                    s.partial[i][j] = METHOD == WINDOW ? result_by_terms(read, c, emin, with_c) : by_additions(read, c, with_c);
+                    Exactly &exact = s.exact[i % EXACT_ROWS][j % EXACT_COLUMNS];
+                    s.partial[i][j] = METHOD == WINDOW  ? result_by_terms(read, c, emin, with_c)
+                                      : METHOD == EXACT ? by_exact(read, exact, c, emin, with_c, g == 0 || begins || EACH_ROUNDED)
+                                                        : by_additions(read, c, with_c);
                 }
 #else
                 sum_group(s, o, tile_a, tile_b, y, x, row0, column0, group, g, odd, emin, with_c);

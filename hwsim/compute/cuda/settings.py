@@ -6,24 +6,35 @@ import struct
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.compute.kernels import aligned, chain, floats, lanes, lost, windows
-from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32
-from hwsim.formats import FloatFormat, Format
+from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32, words_lack
+from hwsim.formats import FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import BlockScale, one_code
-from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, LateAdd, LateInWindow, RoundedSum, Support, Unit
+from hwsim.spec import (
+    AlignedReadingSum,
+    AlignedSum,
+    EvenOddSum,
+    ExactSum,
+    LateAdd,
+    LateInWindow,
+    RoundedSum,
+    Support,
+    Unit,
+)
 from hwsim.spec.arguments import Side
 from hwsim.spec.keys import Overflow, Rounding, Tininess
-from hwsim.spec.ranges import exponent_range, extent, scales_at, span_of
+from hwsim.spec.ranges import exponent_range, extent, products_of, scaled_products, scales_at, span_of
 
 # What the source does windows in: the arithmetic of binary32 or binary64, or integers.
 Variant = Literal["single", "double", "integers"]
 WHERE = "is in the model, but not in the source for GPUs"
 MOST_LANES = 256
+MOST_PRODUCTS = 1 << 31  # of a sum: K is an int
 # The fraction bits of each arithmetic.
 PLACES: dict[Variant, int] = {"single": 23, "double": 52}
 # Exponents of factors with their scales, and products of two of them, are in binary64's range.
@@ -88,9 +99,17 @@ def _lacks(unit: Unit) -> Iterator[str]:
                 yield f"scale.at: {scale.at} of sum.method: {rule.method}"
             decoded |= {"operands.a": operands.a, "operands.b": operands.b}
             formats["sum.format"] = rule.format
+        case ExactSum():
+            if isinstance(unit.result.format, FixedFormat):
+                yield f"result.format: {unit.result.format.name}"
+                return
+            for key, factor, to in zip("ab", (operands.a, operands.b), operands.multiplied, strict=True):
+                yield from words_lack(f"operands.{key}", factor, to)
+            yield from floats.targets_lack(unit)
+            if rule.subgroup is not None:
+                yield f"sum.subgroup of sum.method: {rule.method}"
         case _:
-            yield f"sum.method: {rule.method}"
-            return
+            assert_never(rule)
     for key, fmt in (formats | decoded).items():
         if fmt is not None and not extent(fmt).are_float32s:
             yield f"{key}: {fmt.name} (numbers beyond binary32)"
@@ -147,7 +166,8 @@ def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
         # Numbers, their exponents by twos, and two flags of each group.
         numbers = 3 * depth if unit.sum.lost == "truncate" else depth + 2  # type: ignore[union-attr]
         row = (4 if variant == "single" else 8) * numbers + 4 * groups * (-(-count // 2)) + 2 * groups
-    side = next((side for side in (64, 32) if 2 * side * row <= shared), 16)
+    exact = isinstance(unit.sum, ExactSum)  # a thread has few of such sums
+    side = 16 if exact else next((side for side in (64, 32) if 2 * side * row <= shared), 16)
     rows, columns = {64: (8, 4) if variant == "single" else (4, 4), 32: (4, 4), 16: (2, 2)}[side]
     # Of binary32's, three have enough registers where nothing is added after a group, and results are only cut.
     plain = unit.promotion is None and unit.late is None and unit.result.rounding == "rz"
@@ -157,7 +177,7 @@ def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
 
 
 def _sum_numbers(unit: Unit) -> dict[str, int]:
-    rule, (a, b) = unit.sum, unit.operands.multiplied
+    rule = unit.sum
     if isinstance(rule, EvenOddSum):
         numbers = windows.window_numbers(unit, rule)._replace(
             addend=windows.WITHOUT, even_odd=1, combine_bits=rule.combine.fraction_bits,
@@ -166,10 +186,11 @@ def _sum_numbers(unit: Unit) -> dict[str, int]:
     elif isinstance(rule, AlignedSum):
         numbers = aligned.aligned_numbers(unit, rule)
     else:
-        assert isinstance(rule, RoundedSum)
+        assert isinstance(rule, RoundedSum | ExactSum)
         # No window: its numbers say nothing but how many products there are, and what is aligned with them.
         window = AlignedSum(method="aligned", fraction_bits=0, addend=rule.addend, product_limit=rule.product_limit)
-        numbers = windows.window_numbers(unit, window)._replace(product_fraction=a.fraction_bits + b.fraction_bits)
+        numbers = windows.window_numbers(unit, window)
+        numbers = numbers._replace(ieee_zero=int(isinstance(rule, ExactSum) and rule.zero == "ieee"))
     named = {name.upper(): value for name, value in numbers._asdict().items()}
     cuts = {name: CUTS[value] for name, value in named.items() if name == "LOST" or name.endswith("_LOST")}
     exact = numbers.product_fraction - numbers.subgroup_least
@@ -177,9 +198,24 @@ def _sum_numbers(unit: Unit) -> dict[str, int]:
     return {
         **named, **cuts, "PART_FRACTION": own + numbers.subgroup_fraction,
         "WINDOW": 0, "SEQUENTIAL": 1, "PAIRWISE": 2,
-        "METHOD": {"sequential": 1, "pairwise": 2}.get(rule.method, 0),
+        "EXACT": 3,
+        "METHOD": {"sequential": 1, "pairwise": 2, "exact": 3}.get(rule.method, 0),
+        **_exact_numbers(unit),
         "FUSED": int(isinstance(rule, RoundedSum) and rule.product == "fused"),
     }  # fmt: skip
+
+
+def _exact_numbers(unit: Unit) -> dict[str, int]:
+    """The words of an exact sum, which holds addends, as terms of 23 fraction bits, and MOST_PRODUCTS products."""
+    rule = unit.sum
+    if not isinstance(rule, ExactSum):
+        return {"EXACT_UNIT": 0, "EXACT_WORDS": 1, "EACH_ROUNDED": 0}
+    starts = [fmt for fmt in (unit.operands.addend, unit.result.format) if fmt is not None]
+    products = products_of(unit, scaled_products(unit))
+    low = min(products.low, *(exponent_range(fmt)[0] - 23 for fmt in starts))
+    high = max(products.high + MOST_PRODUCTS.bit_length(), *(extent(fmt).high for fmt in starts))
+    # Two bits more: of the sum of both, and of its sign.
+    return {"EXACT_UNIT": low, "EXACT_WORDS": -(-(high + 2 - low) // 32), "EACH_ROUNDED": int(rule.rounded == "group")}
 
 
 def _code_numbers(unit: Unit) -> dict[str, int]:
