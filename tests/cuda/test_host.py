@@ -7,6 +7,7 @@ from itertools import chain, count, islice
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from kernels.kernel_cases import Codes, Product, mismatch
 from kernels.window_cases import addend_sweep, code_pairs, operands
 from odd_for_kernels import FOR_KERNELS, FOR_SCALARS, FOR_VECTORS
@@ -85,7 +86,7 @@ def check(unit: Unit, products: Iterator[tuple[str, Product]], seed: object, com
 
 
 @pytest.mark.quick(cases=2)
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", others_slow(RULES, RULES[::2]))
 def test_results_are_those_of_gemm(name: str) -> None:
     unit = unit_of(name)
     assert check(unit, chain(operands(unit, 1, n=5, most=5), directed(unit)), 1) >= 300

@@ -57,7 +57,7 @@ def test_floats_need_no_more_registers_than_there_are(name: str, variant: Varian
     assert not any(spilled(compiled(name, variant, architecture).log))
 
 
-@pytest.mark.parametrize("architecture", [90, 120])
+@pytest.mark.parametrize("architecture", [90, pytest.param(120, marks=slow)])
 @pytest.mark.parametrize(
     "name",
     ["rvbna-e4m3-f32-n16", "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-e4m3fnuz-f32", "cdna2-mfma-f16-f32",
@@ -100,7 +100,10 @@ def test_two_products_exponents_take_one_instruction() -> None:
     assert "max.s16x2" not in compiled(HOPPER, "single", 80).ptx
 
 
-@pytest.mark.parametrize("name", [HOPPER, "mxfp8-e4m3-f32", "lanes-100-floor", "ada-mma-e4m3-f16", "brim-rne"])
+@pytest.mark.parametrize(
+    "name",
+    [HOPPER, "mxfp8-e4m3-f32", *(pytest.param(name, marks=slow) for name in ("lanes-100-floor", "ada-mma-e4m3-f16"))],
+)
 def test_tiles_take_the_memory_that_a_launch_asks_for(name: str) -> None:
     unit = unit_of(name)
     for variant in variants(unit):
