@@ -56,6 +56,9 @@ def directed(unit: Unit) -> Iterator[tuple[str, Product]]:
         # 2^84 + 2^60 is a tie of numbers of 24 bits, but for 2^-60.
         a = np.array([[(127 + 30) << 7, (127 - 30) << 7, 0]], np.uint16)
         yield "a bit far below a tie", Product(a, a.T, np.array([[(127 + 84) << 23]], np.uint32), None, None)
+    if unit.name == "chain-late-fnuz":
+        a, b = np.array([[1, 56, 184]], np.uint8), np.full((3, 1), 129, np.uint8)
+        yield "a negative subnormal where zero has no sign", Product(a, b, np.array([[133]], np.uint8), None, None)
     if unit.name == "late-window-jam":
         a, b = np.full((1, 7), 184, np.uint8), np.array([[1], [126], [254], [126], [254], [126], [254]], np.uint8)
         yield "a late addend that takes all out", Product(a, b, np.array([[0x803F]], np.uint16), None, None)

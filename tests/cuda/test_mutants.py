@@ -74,7 +74,7 @@ MUTANTS = {
     "products rounded": Mutant("cdna3-mfma-f32-f32", "integers", "sum = FUSED ? fma", "sum = false ? fma"),
     "an odd product dropped": Mutant("tree-f16-7", "integers", "if (count % 2) level", "if (false) level"),
     "a tree's addend dropped": Mutant("tree-6-rd", "integers", "with_c ? added_nodes", "false ? added_nodes"),
-    "a late addend's zeros as the register's": Mutant("chain-late-fnuz", "integers", "(g < EVERY ? ", "(false ? "),
+    "late addends, flushed": Mutant("chain-late-fnuz", "integers", "? EMIN_C : REGISTER", "? -149 : REGISTER"),
     # Exact sums.
     "an exact sum's low words": Mutant("exact-bf16", "integers", "top = i, sticky = below;", "top = i;"),
     "an exact sum's second word": Mutant("intel-amx-e4m3-f32", "integers", "(u64)high << 32 | next", "(u64)high << 32"),

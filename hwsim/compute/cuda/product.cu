@@ -760,7 +760,7 @@ FN void commit(State &s, int i, int j, const Operands &o, int row, int column, i
         return;
     }
     if (FLUSHES_ADDEND && finite(other) && term_of(other, -149).exp < (g < EVERY ? EMIN_C : REGISTER_EMIN))
-        other = signed_zero(is_negative(other));
+        other = signed_zero(is_negative(other) && (g < EVERY ? SIGNED_C : (int)Register::SIGNED_ZERO));
     other = NATIVE ? fma_nearest(other, 1, partial) : sum_of<Register>(other, partial);
 }
 

@@ -236,6 +236,7 @@ def _chain_numbers(unit: Unit) -> dict[str, int]:
         "EMIN": numbers.emin, "FIRST": numbers.first,
         "FLUSHES_ADDEND": int(isinstance(late, LateAdd) and late.flush),
         "REGISTER_EMIN": late.format.emin if isinstance(late, LateAdd) else 0,
+        "SIGNED_C": int(operands.addend is not None and operands.addend.signed_zero),
         "POSITIVE_ZEROS": int(operands.zeros == "positive"), "FLUSHES_INPUT": int(unit.flushes_addends),
     }  # fmt: skip
 
