@@ -90,7 +90,7 @@ def scales_of(rule: Rule, amax: Floats, g: np.float32) -> BlockScales:
     if rule.select is Select.DIVIDE:
         return _divided(rule, ordinary, nan, zero, g)
     exp = power_exponents(rule, ordinary)
-    least, most = _exponent_range(rule)
+    least, most = exponent_range(rule)
     nan |= (exp > most) & (rule.huge_scale == "nan")
     exp = np.clip(exp, least, most)
     with np.errstate(over="ignore"):
@@ -145,7 +145,7 @@ def _ceil(number: ExactNumbers) -> Ints:
     return np.asarray(number.exp + (number.sig != 1 << LAST))
 
 
-def _exponent_range(rule: Rule) -> tuple[int, int]:
+def exponent_range(rule: Rule) -> tuple[int, int]:
     """Exponents of the least and the largest power of two that the scale format has; in f32, of normal numbers."""
     subnormal = rule.scale_format.fraction_bits if rule.scale_format.subnormals and not is_f32(rule.scale_format) else 0
     return rule.scale_format.emin - subnormal, rule.scale_format.emax
