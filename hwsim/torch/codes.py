@@ -151,10 +151,10 @@ def encode(to: Target, x: Tensor, down: Tensor | None = None, words: Tensor | No
     exp = exp.clamp(max=most)  # beyond every number already
     unit = exp.clamp(min=least)
     shift = (unit - exp + (of.fraction - to.fraction_bits)).clamp(max=of.fraction + 2 + to.random_bits)
-    steps = ((unit - least) << to.fraction_bits) - to.base
+    steps = (unit - least) << to.fraction_bits
     steps = steps + _rounded(to, sig, shift, steps, sign, words)
     if to.base:
-        steps = steps.masked_fill(exp < least, 0)
+        steps = (steps - to.base).masked_fill(exp < least, 0)
     return _stored(to, of, steps, magnitude, sign).to(to.dtype)
 
 
@@ -193,7 +193,7 @@ def _stored(to: Target, of: Bits, steps: Tensor, magnitude: Tensor, sign: Tensor
         code = steps | (minus if to.signed_zero else minus.masked_fill(steps == 0, 0))
     else:
         code = ((steps ^ sign) - sign) & to.mask
-    code = code << to.padding
+    code = code << to.padding if to.padding else code
     if over is not None:
         beyond, infinite = (
             (sign & (minus ^ plus)) ^ plus

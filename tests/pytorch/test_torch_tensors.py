@@ -218,6 +218,17 @@ def test_every_way_to_a_power_of_two() -> None:
                 assert compare(beside, rule, -1) == 4 * len(single)
 
 
+@pytest.mark.parametrize("element", ["bf16", "f16", "tf32", "e8m13", "dlfloat16", "hfp8-e5m2", "e4m3"])
+def test_numbers_far_below_the_largest_of_their_block(element: str) -> None:
+    """Wide elements, for which binary32's subnormals count beside large numbers; and scales that are all small."""
+    rng, small = np.random.default_rng(11), ExponentFormat(name="small", exponent_bits=4, bias=140)
+    for scale in (get_format("e8m0"), small):
+        rule = Rule(element=get_format(element), scale_format=scale, nan="element", infinity="saturate")
+        for rounding in ROUNDINGS:
+            for kind in ("special", "any bits", "tiny", "huge"):
+                compare(numbers(rng, (40, 96), kind), rule.replace(rounding=rounding), -1)
+
+
 ELEMENTS = [*(name for name in TAKEN if formats()[name].signed), "binary8p3se", "binary8p1se", "binary6p2sf"]
 SCALES = ("e8m0", "ue4m3", "f32", "bf16", "f16", "e5m2", "e4m3", "binary8p4uf", "binary8p2ue")
 
@@ -340,6 +351,8 @@ def test_delayed_scales_follow_the_same_history(unit: str, history: dict[str, An
     for step in range(40):
         kind = kinds[rng.integers(len(kinds))] if step % 3 == 0 else "plain"
         x = np.zeros((7, 9), np.float32) if kind == "zeros" else numbers(rng, (7, 9), kind)
+        if step % 7 == 3:
+            x[1, 2] = np.nan if operand.history.format.has_nan else -np.inf
         expected = host.codes("here", operand, x)
         found, state = tensors.delayed(operand, torch.from_numpy(x), state)
         same_operand(found, expected, (step, kind))
