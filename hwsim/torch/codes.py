@@ -24,7 +24,7 @@ NARROW_BITS, NARROW_RANDOM = 23, 30
 LEAST_EXP, MOST_EXP = -1022, 1023  # of binary64's normal numbers
 
 
-class Bits(NamedTuple):
+class FloatBits(NamedTuple):
     """The integers of a float's bits: fraction bits and bias, their last shift, magnitude and infinity."""
 
     fraction: int
@@ -34,8 +34,8 @@ class Bits(NamedTuple):
     infinity: int
 
 
-SINGLE = Bits(23, 127, 31, MAGNITUDE, INFINITY)
-DOUBLE = Bits(52, 1023, 63, (1 << 63) - 1, 0x7FF << 52)
+SINGLE = FloatBits(23, 127, 31, MAGNITUDE, INFINITY)
+DOUBLE = FloatBits(52, 1023, 63, (1 << 63) - 1, 0x7FF << 52)
 
 
 class Target(NamedTuple):
@@ -184,7 +184,7 @@ def _rounded(to: Target, sig: Tensor, shift: Tensor, base: Tensor, sign: Tensor,
     return (sig + below) >> shift
 
 
-def _stored(to: Target, of: Bits, steps: Tensor, magnitude: Tensor, sign: Tensor) -> Tensor:
+def _stored(to: Target, of: FloatBits, steps: Tensor, magnitude: Tensor, sign: Tensor) -> Tensor:
     """Codes of magnitudes as steps from zero, with their signs."""
     over = None if to.saturates else steps > to.most
     steps = torch.minimum(steps, to.most - sign) if to.lopsided else steps.clamp(max=to.most)

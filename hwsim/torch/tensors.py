@@ -86,7 +86,11 @@ def unsupported_rule(rule: Rule, scale: float | None = None) -> list[str]:
         fits = fmt.emin >= -1022 and fmt.emax <= 1023
     else:
         fits = fmt.subnormals and fits_single(fmt)
-    return reasons if fits else [*reasons, f"scales: {fmt.name} has no subnormals, or numbers that binary32 has not"]
+    if not fits:
+        reasons.append(f"scales: {fmt.name} has no subnormals, or numbers that binary32 has not")
+    elif (rule.zero_scale if is_f32(fmt) else float(fmt.decode(int(rule.zero_scale)))) < 0:
+        reasons.append("scales: that of a block of zeros is negative")
+    return reasons
 
 
 class Blocks(NamedTuple):
