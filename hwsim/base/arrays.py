@@ -35,6 +35,11 @@ def is_tensor(x: Any) -> TypeGuard[Any]:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_on_gpu(x: Any) -> TypeGuard[Any]:
+    """True if an argument is a tensor of PyTorch on a CUDA device."""
+    return is_tensor(x) and bool(x.is_cuda)
+
+
 def is_pairs(x: Any) -> TypeGuard[Any]:
     """True if an argument is a tensor of PyTorch whose bytes hold two codes of FP4 each."""
     return is_tensor(x) and _name(x) == "float4_e2m1fn_x2"

@@ -77,12 +77,13 @@ def implementations() -> dict[str, Supports]:
     """The `supports` function of every implementation, by the implementation's name for users."""
     from hwsim import rtl
     from hwsim.cases.case import draws
-    from hwsim.compute import c, kernels
+    from hwsim.compute import c, cuda, kernels
     from hwsim.model import clock
 
     return {
         "the clock": clock.supports,
         "compiled code": kernels.supports,
+        "hwsim.gemm on a GPU": cuda.supports,
         "hwsim rtl and hwsim cosim": rtl.supports,
         "hwsim export-c": c.supports,
         "hwsim vectors": draws,

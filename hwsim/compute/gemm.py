@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.base.arrays import is_pairs, pairs_as_bytes
+from hwsim.base.arrays import is_on_gpu, is_pairs, pairs_as_bytes
 from hwsim.base.errors import InputError, InputTypeError
 from hwsim.compute.kernels.tiles import Progress
 from hwsim.compute.planned import planned
@@ -62,7 +62,9 @@ def gemm(
     the first part of K begins with, and its scales.
     Returns (..., M, N) in the dtype that `hwsim.dot` returns; with a plan, as it would of the plan's last format. As
     many threads compute as NUMBA_NUM_THREADS says.
-    Raises as `hwsim.dot` does.
+    PyTorch's tensors on a CUDA device, all on one, give a tensor there, by the source that no GPU has run yet; codes
+    are integers of the container's size, and are not checked. Without plan and progress.
+    Raises as `hwsim.dot` does; of tensors on a GPU NotImplementedYet for a unit that it does not compute.
     """
     if not (progress is None or callable(progress)):
         raise InputTypeError(f"progress must be a function of a number of products, not {type(progress).__name__}")
@@ -71,6 +73,9 @@ def gemm(
     if not isinstance(transposed, bool):
         raise InputTypeError(f"transposed must be True or False, not {transposed!r}")
     unit = load_unit(unit)
+    on_gpu = any(map(is_on_gpu, (A, B, C, scale_a, scale_b)))
+    if on_gpu and (plan is not None or progress is not None):
+        raise InputError("plan and progress must be None for tensors on a GPU; copy them to the host first")
     A = _unpacked(unit, "a", A, "a" in packed, transposed)
     B = _unpacked(unit, "b", B, "b" in packed, transposed)
     if transposed:
@@ -82,6 +87,10 @@ def gemm(
     for name, value in numbers.items():
         if value is not None:
             raise InputError(f"{name} must be None without a plan that takes it")
+    if on_gpu:
+        from hwsim.compute.cuda.device import gemm_on_gpu  # which loads what compiles, and takes half a second
+
+        return gemm_on_gpu(unit, A, B, C, scale_a, scale_b)  # type: ignore[no-any-return]
     return product(unit, A, B, C, scale_a, scale_b, progress=progress or no_progress)
 
 
@@ -95,8 +104,12 @@ def _unpacked(unit: Unit, side: Side, given: Any, packed: bool, transposed: bool
         return given
     if isinstance(given, Quantized):
         raise InputError(f"{what} must not be packed: it is quantised, with a code in each byte")
-    given = pairs_as_bytes(given, what) if pairs else given
-    return packed_factor(given, fmt, what, -2 if side == "b" and not transposed else -1)
+    axis = -2 if side == "b" and not transposed else -1
+    if is_on_gpu(given):
+        from hwsim.compute.cuda.device import unpacked
+
+        return unpacked(given, fmt, what, axis)
+    return packed_factor(pairs_as_bytes(given, what) if pairs else given, fmt, what, axis)
 
 
 def _transposed(what: str, given: Any) -> Any:

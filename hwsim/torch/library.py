@@ -110,8 +110,12 @@ def _call(operation: Operation, a: Tensor, b: Tensor, output: torch.dtype, **mor
 
 def _multiplied(call: ProfiledCall, a: Tensor, b: Tensor, profile: ProfileLike, **numbers: Any) -> Tensor:
     unit, plan, _ = load_profile(profile).known(call, a.shape[0], b.shape[1], a.shape[1])
-    factors = [_tf32(tensor) if call.a == "tf32" else tensor for tensor in (a, b)]
-    present = {name: value for name, value in numbers.items() if value is not None}
+    factors = [_tf32(tensor) if call.a == "tf32" else tensor.cpu() for tensor in (a, b)]
+    present: dict[str, Any] = {
+        name: value.cpu() if isinstance(value, Tensor) else value
+        for name, value in numbers.items()
+        if value is not None
+    }
     result = np.ascontiguousarray(gemm(unit, *factors, plan=plan, **present))
     dtype = {name: torch_dtype for torch_dtype, name in NAMES.items()}[call.output]
     words = result.view(f"i{result.dtype.itemsize}") if result.dtype.itemsize > 1 else result.view(np.uint8)

@@ -71,6 +71,21 @@ def test_products_of_bfloat16_with_an_addend(arrays: Any) -> None:
     assert torch.equal(single.view(torch.int32), tensor(of[f"{base}/tf32-mm/d"], torch.int32))
 
 
+class OfGpu(torch.Tensor):
+    """A tensor that says that it is on a GPU, until it is copied to the host."""
+
+    is_cuda = True
+
+    def cpu(self, *_: Any) -> torch.Tensor:  # type: ignore[override]
+        return self.as_subclass(torch.Tensor)
+
+
+def test_tensors_of_a_gpu_are_taken_to_the_host() -> None:
+    ones, c = torch.ones(64, 8192, dtype=torch.bfloat16), torch.full((64, 128), 2.0)
+    of_gpu = [tensor.as_subclass(OfGpu) for tensor in (c, ones, ones.repeat(2, 1).t())]
+    assert (library.addmm(*of_gpu, out_dtype=torch.float32, profile=H200) == 8194).all()
+
+
 def test_what_was_not_captured_is_not_known() -> None:
     a, one = torch.ones(64, 640).to(E4M3), torch.ones(())
     with pytest.raises(NotCaptured, match="does not know scaled_mm e4m3 to f32, scales tensor of 64 x 8 x 640"):

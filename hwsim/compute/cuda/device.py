@@ -8,14 +8,16 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hwsim.base.arrays import is_on_gpu, is_pairs, is_tensor
 from hwsim.base.errors import InputError, InputTypeError, ToolMissing
 from hwsim.compute.cuda.settings import Shape, Variant, shape_of, source_of, supports, tables_of, variants
-from hwsim.formats import Format, container_dtype
+from hwsim.formats import Format, container_dtype, own_dtype
 from hwsim.spec import Unit, UnitLike, load_unit
-from hwsim.spec.arguments import check_unscaled, matrix_shape, result_dtype, scale_shapes
+from hwsim.spec.arguments import check_broadcast, check_unscaled, matrix_shape, result_dtype, scale_shapes
 
 # Nothing is fused, flushed or approximated but where the source says so.
 OPTIONS = "--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"
@@ -105,6 +107,8 @@ def kernel_on(unit: Unit, variant: Variant, device: Any) -> GpuKernel:
         properties: Any = torch.cuda.get_device_properties(device)
         shared = int(properties.shared_memory_per_block_optin)
         source, shape = source_of(unit, variant, shared), shape_of(unit, variant, shared)
+        if not hasattr(torch.cuda, "_compile_kernel"):
+            raise ToolMissing(f"PyTorch {torch.__version__} has no torch.cuda._compile_kernel, which compiles for GPUs")
         call = torch.cuda._compile_kernel(source, KERNEL, nvcc_options=list(OPTIONS))
         if shape.shared_bytes >= 48 * 1024:
             call.set_shared_memory_config(shape.shared_bytes)
@@ -124,11 +128,11 @@ def gemm_on_gpu(
 ) -> Any:
     """A @ B + C of tensors on one GPU, as `hwsim.gemm` returns it, on that GPU. Nothing is copied to the host.
 
-    unit, C, scale_a, scale_b: as of `hwsim.gemm`, all tensors of PyTorch. A, B: (M, K) and (K, N), any strides; codes,
-    or floats of the format's own dtype, in elements of the container's size. Bits that are no part of a code are not
+    unit, shapes: as of `hwsim.gemm`; each product of a batch is a launch. Tensors are of PyTorch, of any strides: codes
+    in integers of the container's size, or floats of the format's own dtype. Bits that are no part of a code are not
     looked at. variant: the arithmetic of windows, one of `variants`; None for the first.
-    Returns (M, N) of the dtype that `hwsim.gemm` returns. Raises as `gemm_on_host` does, and TypeError for what is no
-    tensor on a GPU.
+    Returns a tensor of the dtype that `hwsim.gemm` returns. Raises as `hwsim.gemm` does, but for codes out of range;
+    NotImplementedYet for a unit without support; TypeError and ValueError for what is not on the GPU of the others.
     """
     import torch
 
@@ -139,49 +143,87 @@ def gemm_on_gpu(
     if variant not in held:
         raise InputError(f"variant must be {' or '.join(held)} for {unit.name}, not {variant}")
     operands, scale = unit.operands, unit.scale
-    a, b = _codes("A", operands.a, A, A), _codes("B", operands.b, B, A)
-    m, n = matrix_shape(unit, tuple(a.shape), tuple(b.shape))
-    out = torch.empty((m, n), dtype=getattr(torch, result_dtype(unit.output).name), device=a.device)
-    if C is not None and operands.addend is None:
-        raise InputError(f"C must be None, because {unit.name} has operands.addend none")
-    # Where there is none, any tensor stands in its place, which nobody looks at.
-    c = out if C is None or operands.addend is None else _codes("C", operands.addend, C, A).expand(m, n)
-    scales = [out, out]
+    given = {"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}
+    beside = next((name for name, tensor in given.items() if is_on_gpu(tensor)), "")
+    for name, tensor in given.items():
+        if tensor is not None or name in ("A", "B"):
+            _check_place(name, tensor, beside, given.get(beside))
+    a, b = _codes("A", operands.a, A), _codes("B", operands.b, B)
+    shape = matrix_shape(unit, tuple(a.shape), tuple(b.shape))
+    (*batch, m, n), k = shape, a.shape[-1]
+    out = torch.empty(shape, dtype=getattr(torch, result_dtype(unit.output).name), device=a.device)
+    # Where there is no addend or no scale, the results stand in its place, which nobody looks at.
+    c, scales = out, [out, out]
+    if C is not None:
+        if operands.addend is None:
+            raise InputError(f"C must be None, because {unit.name} has operands.addend none")
+        c = _broadcast("C", _codes("C", operands.addend, C), shape)
     if scale is None:
         check_unscaled(unit, scale_a, scale_b)
     else:
-        shapes = scale_shapes(scale, tuple(a.shape), tuple(b.shape))
-        scales = [_codes("scale_a", scale.a.format, scale_a, A), _codes("scale_b", scale.b.format, scale_b, A)]
-        for name, given, shape in zip(("scale_a", "scale_b"), scales, shapes, strict=True):
-            if tuple(given.shape) != shape:
-                raise InputError(f"{name} must have shape {shape}, not {tuple(given.shape)}")
-        scales[1] = scales[1].T
-    steps = [step for tensor in (a, b.T, c, *scales) for step in tensor.stride()]
+        wanted = scale_shapes(scale, tuple(a.shape), tuple(b.shape))
+        sides = ("scale_a", scale.a, scale_a, wanted[0]), ("scale_b", scale.b, scale_b, wanted[1])
+        for name, _, tensor, of_scales in sides:
+            if tensor is None:
+                raise InputError(f"{name} is missing: {unit.name} takes one scale for every block, shape {of_scales}")
+        scales = [
+            _broadcast(name, _codes(name, side.format, tensor), (*batch, *of_scales))
+            for name, side, tensor, of_scales in sides
+        ]
+        scales[1] = scales[1].mT
+    matrices = [a.expand(*batch, m, k), b.mT.expand(*batch, n, k), c, *scales]
+    steps = [step for tensor in matrices for step in tensor.stride()[-2:]]
     if any(step >> 31 for step in steps):
         raise InputError("operands must be nearer to one another in memory: a step must fit 32 bits")
     if out.numel():
-        fill, k, kernel = unit.instruction.fill, a.shape[1], kernel_on(unit, variant, a.device)
+        fill, kernel = unit.instruction.fill, kernel_on(unit, variant, a.device)
         groups = max(1, -(-k // fill)) * fill // unit.instruction.lanes
         sizes = int(C is not None), m, n, k, groups
-        kernel.launch([a, b, c, *scales, *kernel.tables, out, *sizes, *steps], m, n)
+        for index in product(*map(range, batch)):
+            of_one = [tensor[index] for tensor in matrices]
+            kernel.launch([*of_one, *kernel.tables, out[index], *sizes, *steps], m, n)
     return out
 
 
-def _codes(name: str, fmt: Format, given: Any, beside: Any) -> Any:
-    """A matrix of codes, or of floats, on the GPU of another."""
+def unpacked(packed: Any, fmt: Format, name: str, axis: int) -> Any:
+    """The codes of a factor on a GPU that is packed along `axis`, -1 or -2, low-first; name: its own in messages.
+
+    packed: uint8, or PyTorch's float4_e2m1fn_x2. Raises TypeError for another dtype, ValueError for a format whose
+    codes are not of 4 bits.
+    """
     import torch
 
-    if not isinstance(given, torch.Tensor) or not _on_gpu(given):
-        raise InputTypeError(f"{name} must be a tensor on a GPU, not {type(given).__name__}")
-    if given.device != beside.device:
-        raise InputError(f"{name} must be on {beside.device}, as A is, not on {given.device}")
-    size = container_dtype(fmt).itemsize
-    if given.element_size() != size or given.is_complex() or given.dtype == torch.bool:
-        raise InputTypeError(f"{name} must have elements of {size} bytes, codes of {fmt.name}, not {given.dtype}")
-    if given.ndim != 2:
-        raise InputError(f"{name} must have two axes, not {given.ndim}")
-    return given
+    if fmt.container_bits != 4:
+        what = "takes a byte or more" if fmt.container_bits > 6 else "is unpacked on the host alone"
+        raise InputError(f"{name} must not be packed: a code of {fmt.name} {what}")
+    stored = packed.view(torch.uint8) if is_pairs(packed) else packed
+    if stored.dtype != torch.uint8:
+        raise InputTypeError(f"{name} must be a tensor of uint8, not {stored.dtype}")
+    if stored.ndim < 2:
+        raise InputError(f"{name} must have two axes or more, not {stored.ndim}")
+    return torch.stack((stored & 15, stored >> 4), axis).flatten(axis - 1, axis)
 
 
-def _on_gpu(tensor: Any) -> bool:
-    return bool(tensor.is_cuda)
+def _check_place(name: str, given: Any, beside: str, other: Any) -> None:
+    """Raise TypeError for what is no tensor on a GPU, ValueError for one on another device than the one beside it."""
+    if not beside or not is_tensor(given):
+        where = f"{other.device}, as {beside} is" if beside else "a GPU"
+        raise InputTypeError(f"{name} must be a tensor on {where}, not {type(given).__name__}")
+    if given.device != other.device:
+        raise InputError(f"{name} must be on {other.device}, as {beside} is, not on {given.device}")
+
+
+def _codes(name: str, fmt: Format, tensor: Any) -> Any:
+    """A tensor of codes, or of floats that are taken by their bits."""
+    kind, own, size = str(tensor.dtype).removeprefix("torch."), own_dtype(fmt), container_dtype(fmt).itemsize
+    if not (kind == own or (kind.startswith(("int", "uint")) and tensor.element_size() == size)):
+        floats = f" or a {own} tensor" if own else ""
+        raise InputTypeError(f"{name} must be {fmt.name} codes in integers of {8 * size} bits{floats}, not {kind}")
+    if tensor.layout != sys.modules["torch"].strided:
+        raise InputTypeError(f"{name} must be a dense tensor, not of layout {tensor.layout}")
+    return tensor.detach().resolve_neg()
+
+
+def _broadcast(name: str, tensor: Any, shape: tuple[int, ...]) -> Any:
+    check_broadcast(name, tuple(tensor.shape), shape)
+    return tensor.expand(shape)
