@@ -36,8 +36,8 @@ def is_tensor(x: Any) -> TypeGuard[Any]:
 
 
 def is_on_gpu(x: Any) -> TypeGuard[Any]:
-    """True if an argument is a tensor of PyTorch on a CUDA device."""
-    return is_tensor(x) and bool(x.is_cuda)
+    """True if an argument is a tensor of PyTorch on a GPU of NVIDIA's; a PyTorch for ROCm calls AMD's CUDA too."""
+    return is_tensor(x) and bool(x.is_cuda) and sys.modules["torch"].version.hip is None
 
 
 def is_pairs(x: Any) -> TypeGuard[Any]:

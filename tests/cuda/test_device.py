@@ -16,6 +16,7 @@ from kernels.window_cases import operands
 from numpy.typing import NDArray
 
 import hwsim
+from hwsim.base.arrays import is_on_gpu
 from hwsim.base.errors import InputError, InputTypeError
 from hwsim.compute import gemm
 from hwsim.compute.cuda import device, host, variants
@@ -231,3 +232,13 @@ def test_gemm_takes_tensors_of_a_gpu(given: Batch) -> None:
 def test_tensors_of_two_devices_are_told() -> None:
     with pytest.raises(InputError, match="B must be on cuda:0, as A is, not on cpu"):
         hwsim.gemm(UNIT, CODES.to("cuda:0"), CODES)
+
+
+def test_amds_gpus_are_none_of_cudas(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shown(torch.Tensor):
+        is_cuda = True
+
+    x = torch.zeros(2).as_subclass(Shown)
+    assert is_on_gpu(x)
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    assert not is_on_gpu(x)
