@@ -166,7 +166,7 @@ def toolbox(verilator: None, icarus: None, files: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("page", others_slow(TOURS, TOURS[:1] + TOURS[2:]))
+@pytest.mark.parametrize("page", others_slow(TOURS, TOURS[2:]))
 def test_a_tour_goes_as_it_is_shown(page: str, toolbox: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in commands():
         if not command.where.startswith(page):

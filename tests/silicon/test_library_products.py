@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from silicon.library_products import Captured, converted
 
 import hwsim
@@ -69,7 +70,7 @@ def test_profiles_have_no_shape_that_was_not_captured(silicon: Path) -> None:
         assert {(str(call), shape) for call in calls for shape, _ in profile.of(call)} == asked
 
 
-@pytest.mark.parametrize("shape", ["128x128x8192", "64x64x16384"])
+@pytest.mark.parametrize("shape", others_slow(["128x128x8192", "64x64x16384"], ["128x128x8192"]))
 def test_rows_are_fitted_as_the_profile_has_them(silicon: Path, shape: str) -> None:
     products = [
         product
@@ -154,7 +155,7 @@ def test_sparse_products_of_integers_are_exact(silicon: Path) -> None:
         assert (found.view(returned.dtype) == returned).all(), name
 
 
-@pytest.mark.parametrize("fmt", ["f16", "bf16"])
+@pytest.mark.parametrize("fmt", others_slow(["f16", "bf16"], ["bf16"]))
 def test_sparse_products_of_16_bits(silicon: Path, fmt: str) -> None:
     """Results of 16 bits tell few splits apart: of 8,192 in f16 one part is wrong once, eight are right."""
     captured, zero = Captured(silicon / "h200_epilogues.npz"), 0x7FFF
