@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 
 import pytest
+from conftest import at_hand
 from cuda.test_host import unit_of
 
-from hwsim.base.errors import ToolMissing
 from hwsim.compute.cuda import Variant, host
 from hwsim.compute.cuda.device import MachineCode, compiled_for, nvrtc
 from hwsim.compute.cuda.settings import SHARED, shape_of, source_of, variants
@@ -21,10 +21,8 @@ slow = pytest.mark.slow
 
 @lru_cache(maxsize=64)
 def compiled(name: str, variant: Variant, architecture: int) -> MachineCode:
-    try:
+    with at_hand():
         nvrtc()
-    except ToolMissing as error:
-        pytest.skip(str(error))
     return compiled_for(source_of(unit_of(name), variant, SHARED_OF[architecture]), architecture)
 
 
@@ -114,9 +112,7 @@ def test_tiles_take_the_memory_that_a_launch_asks_for(name: str) -> None:
 
 
 def test_an_error_in_the_source_is_said() -> None:
-    try:
+    with at_hand():
         nvrtc()
-    except ToolMissing as error:
-        pytest.skip(str(error))
     with pytest.raises(RuntimeError, match="NVRTC refuses the source for sm_90"):
         compiled_for(source_of(unit_of(HOPPER), "single") + "\nundeclared();", 90)

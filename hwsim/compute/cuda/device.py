@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hwsim.base.arrays import is_on_gpu, is_pairs, is_tensor
 from hwsim.base.errors import InputError, InputTypeError, ToolMissing
-from hwsim.compute.cuda.settings import Shape, Variant, shape_of, source_of, supports, tables_of, variants
+from hwsim.compute.cuda.settings import Shape, Variant, chosen, shape_of, source_of, tables_of
 from hwsim.formats import Format, container_dtype, own_dtype
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import check_broadcast, check_unscaled, matrix_shape, result_dtype, scale_shapes
@@ -137,11 +137,7 @@ def gemm_on_gpu(
     import torch
 
     unit = load_unit(unit)
-    supports(unit).demand()
-    held = variants(unit)
-    variant = held[0] if variant is None else variant
-    if variant not in held:
-        raise InputError(f"variant must be {' or '.join(held)} for {unit.name}, not {variant}")
+    variant = chosen(unit, variant)
     operands, scale = unit.operands, unit.scale
     given = {"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}
     beside = next((name for name, tensor in given.items() if is_on_gpu(tensor)), "")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError, ToolMissing
 from hwsim.base.files import cache_folder
-from hwsim.compute.cuda.settings import Variant, shape_of, source_of, supports, tables_of, variants
+from hwsim.compute.cuda.settings import Variant, chosen, shape_of, source_of, tables_of
 from hwsim.compute.kernels.tiles import threads
 from hwsim.formats import codes_of, container_dtype
 from hwsim.formats.codes import Codes
@@ -94,11 +94,7 @@ def gemm_on_host(
     Raises NotImplementedYet for a unit without support, ToolMissing without a compiler.
     """
     unit = load_unit(unit)
-    supports(unit).demand()
-    held = variants(unit)
-    variant = held[0] if variant is None else variant
-    if variant not in held:
-        raise InputError(f"variant must be {' or '.join(held)} for {unit.name}, not {variant}")
+    variant = chosen(unit, variant)
     a, b = codes_of(unit.operands.a, A, "A"), codes_of(unit.operands.b, B, "B")
     if a.ndim != 2 or b.ndim != 2:
         raise InputError("A and B must have two axes")

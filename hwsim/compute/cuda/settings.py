@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.errors import InputError
 from hwsim.compute.kernels import aligned, chain, floats, lanes, lost, windows
 from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32, words_lack
 from hwsim.formats import FixedFormat, FloatFormat, Format
@@ -129,6 +130,15 @@ def variants(unit: Unit) -> tuple[Variant, ...]:
     if not supports(unit):
         return ()
     return *(variant for variant in PLACES if _float_holds(unit, PLACES[variant])), "integers"
+
+
+def chosen(unit: Unit, variant: Variant | None) -> Variant:
+    """A variant that holds a unit's windows: the given one, or the first. Raises for none, and without support."""
+    supports(unit).demand()
+    held = variants(unit)
+    if variant is not None and variant not in held:
+        raise InputError(f"variant must be {' or '.join(held)} for {unit.name}, not {variant}")
+    return variant or held[0]
 
 
 def _float_holds(unit: Unit, place: int) -> bool:
