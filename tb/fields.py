@@ -42,10 +42,12 @@ class Field:
             rows = [int.from_bytes(row.astype("<u4").tobytes(), "little") for row in words]
             return code_array([row >> self.offset & (1 << self.bits) - 1 for row in rows], self.bits)
         first, shift = divmod(self.offset, 32)
-        value = words[:, first].astype(np.uint64) >> np.uint64(shift)
+        value = words[:, first].astype(np.uint64)
+        value >>= np.uint64(shift)
         for place in range(1, -(-(shift + self.bits) // 32)):
             value |= words[:, first + place].astype(np.uint64) << np.uint64(32 * place - shift)
-        return value & np.uint64((1 << self.bits) - 1)
+        value &= np.uint64((1 << self.bits) - 1)
+        return value
 
 
 def side_by_side(fields: Iterable[tuple[str, int, int]]) -> tuple[Field, ...]:

@@ -108,11 +108,10 @@ class PortMap:
             word |= field.place(value if isinstance(value, tuple) else (int(value),))
         return word
 
-    def results(self, words: np.ndarray) -> np.ndarray:
-        """The context and code of each output payload, uint32[results, words], in rows as of `result_rows`."""
-        code = self.result.take(words)
-        context = np.zeros(len(words)) if self.context is None else self.context.take(words)
-        return np.stack([context.astype(code.dtype), code], axis=1)
+    def results(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The contexts and the codes of output payloads, uint32[results, words]: uint64[results], or objects."""
+        context = np.zeros(len(words), np.uint64) if self.context is None else self.context.take(words)
+        return context, self.result.take(words)
 
 
 def port_map(unit: Specified, pipeline: Pipeline, style: Style = PLAIN) -> PortMap:

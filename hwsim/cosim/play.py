@@ -166,7 +166,7 @@ class BulkUnit:
 def answers(drive: np.ndarray, flags: np.ndarray, results: np.ndarray, ports: PortMap) -> TraceAnswers:
     """The answers of a device. drive, flags: uint8[cycles]. results: uint32[results, words], as it returned them."""
     when = np.flatnonzero((flags & SEEN_VALID != 0) & (drive & (READY | RESET | HOLD) == READY))
-    return TraceAnswers(flags, when, *ports.results(results).T)
+    return TraceAnswers(flags, when, *ports.results(results))
 
 
 def _at(array: np.ndarray) -> ctypes.c_void_p:

@@ -54,7 +54,8 @@ def test_a_payload_by_hand() -> None:
     ports = port_map(TINY, pipeline(TINY))
     beat = Beat((0x1, 0x2), (0x3, 0x4), 0xABCD, first=True, last=False, context=2)
     assert ports.pack(beat) == 0x21 | 0x43 << 8 | 0xABCD << 16 | 1 << 32 | 0 << 33 | 2 << 34
-    assert ports.results(words_of([0x3_1234], 1)).tolist() == [[3, 0x1234]]
+    context, code = ports.results(words_of([0x3_1234], 1))
+    assert (context.tolist(), code.tolist()) == ([3], [0x1234])
     assert (ports.top, ports.input.width, ports.input.words, ports.output.width) == ("tiny", 36, 2, 18)
 
 
