@@ -32,6 +32,7 @@ from microscope_browser import (
     preset_cases,
     record,
 )
+from phone import phone
 from representatives import with_every_format
 
 import hwsim
@@ -346,23 +347,36 @@ def test_it_fits_and_everything_has_a_name(width: int, chromium: str, tmp_path: 
     assert told == {"fits": True, "width": width, "unnamed": [], "unreachable": 0, "twice": [], "small": []}
 
 
-def test_it_fits_a_phone(chromium: str, tmp_path: Path) -> None:
-    # A window of Chromium is at least 500 wide; a frame in it is as narrow as it is told to be.
-    (tmp_path / "inner.html").write_text(page(), encoding="utf-8")
-    (tmp_path / "frame.html").write_text(
-        '<body><iframe id="f" src="inner.html" style="width:380px;height:900px"></iframe><script>'
-        "setTimeout(() => { const d = document.getElementById('f').contentDocument.documentElement;"
-        "document.title = `${d.dataset.ready} ${d.clientWidth} ${d.scrollWidth}`; }, 5000)</script>"
-    )
-    dom, _ = browse(
-        chromium,
-        tmp_path / "frame.html",
-        "--dump-dom",
-        "--virtual-time-budget=100000",
-        "--allow-file-access-from-files",
-    )
-    ready, width, scrolled = re.search(r"<title>(\w+) (\d+) (\d+)</title>", dom).groups()  # type: ignore[union-attr]
-    assert ready == "yes" and int(scrolled) <= int(width) <= 380
+FINGERS = """[...document.querySelectorAll("button, select, textarea, summary, .choice label, input:not([type=radio])")]
+  .filter((each) => each.checkVisibility() && each.getBoundingClientRect().height < 44).map((each) => each.outerHTML)"""
+SIDEWAYS = "document.documentElement.scrollWidth - innerWidth"
+
+
+def test_a_phone_by_touch(chromium: str, tmp_path: Path) -> None:
+    (tmp_path / "microscope.html").write_text(page(), encoding="utf-8")
+    unit, other = load_unit("hopper-wgmma-e4m3-f32"), load_unit("hopper-wgmma-e4m3-f16")
+    with phone(chromium, tmp_path / "microscope.html", f"#{case(unit, CASE)}", size=(380, 800)) as held:
+        assert held.value("[innerWidth, matchMedia('(pointer: coarse)').matches]") == [380, True]
+        held.tap(".choice label:first-child")
+        held.wait("document.getElementById('field-a').value === '448, -1.125, 0.009765625'")
+        held.write_into("#field-a", "448, -1.125, 0.5")
+        held.tap("#field-b")  # a field is read when it is left
+        shown = hwsim.explain(unit, a=[0x7E, 0xB9, 0x30], b=CASE["b"], c=CASE["c"])
+        held.wait(f"document.querySelector('.answer strong').innerText === '{shown.value}'")
+        held.tap("#compare")
+        held.write_into("#unit1", other.name)
+        held.tap("#field-b")
+        held.wait(f"document.getElementById('verdict').innerText.includes('{other.name}')")
+        assert "They part in group 0" in held.value("document.getElementById('verdict').innerText")
+        held.tap("summary")
+        held.wait("document.getElementById('keys0').checkVisibility()")
+        assert held.value(FINGERS) == []
+        assert held.value(SIDEWAYS) == 0
+        held.swipe(".scroll", 150)
+        held.wait("document.querySelector('.scroll').scrollLeft > 100")
+        held.held(800, 380)
+        held.wait("innerWidth === 800")
+        assert held.value(SIDEWAYS) == 0
 
 
 def test_it_asks_nothing_of_a_network_and_complains_of_nothing(chromium: str, tmp_path: Path) -> None:
