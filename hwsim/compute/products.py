@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.base.arrays import is_on_gpu
 from hwsim.base.errors import InputError
 from hwsim.compute.kernels import AnyKernel, kernel_of, supports
 from hwsim.compute.kernels.tiles import ProductOperands, Progress, multiply_all, multiply_pairs
@@ -110,9 +111,14 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     Returns (n,) float64, float32 or float16 with exact bits, where the result stands in a container of binary64,
     binary32 or binary16 (NaNs with their payloads), else codes: uint8, uint16, uint32 or uint64, and of more than 64
     bits Python's integers, in an array of objects.
+    PyTorch's tensors on a CUDA device give a tensor there, as of `hwsim.gemm`.
     Raises TypeError for any other dtype; ValueError for a code out of range, a shape that does not fit and for what
     the unit does not take; NotImplementedYet for a unit that asks for what hwsim does not have.
     """
+    if any(map(is_on_gpu, (a, b, c, scale_a, scale_b))):
+        from hwsim.compute.cuda.device import dot_on_gpu  # which loads what compiles, and takes half a second
+
+        return dot_on_gpu(unit, a, b, c, scale_a, scale_b)  # type: ignore[no-any-return]
     unit = load_unit(unit)
     definition_of(unit)
     codes_a, codes_b = factors(unit, a, b, ("n", "K"))

@@ -14,14 +14,12 @@ from typing import Any
 
 from torch.utils import checkpoint
 
-from hwsim.quantize import DelayedScaling
-
 Surroundings = Callable[[], AbstractContextManager[Any]]
 
 # What says where in a model the code is that runs now; `hwsim.torch.convert` adds to it, and takes away.
 surroundings: list[Callable[[], Surroundings]] = []
 _first: list[Checkpointed] = []
-_second: list[dict[Hashable, Iterator[DelayedScaling]]] = []
+_second: list[dict[Hashable, Iterator[Any]]] = []
 
 
 class Checkpointed:
@@ -31,7 +29,7 @@ class Checkpointed:
         self.function = function
         self._around = [surrounding() for surrounding in surroundings]
         self._modules: dict[int, Surroundings] = {}
-        self._scales: dict[Hashable, list[DelayedScaling]] = {}
+        self._scales: dict[Hashable, list[Any]] = {}
         self._called = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -67,12 +65,12 @@ def called(module: Any, surrounding: Surroundings) -> None:
         call._modules.setdefault(id(module), surrounding)
 
 
-def scale_of_first(key: Hashable) -> DelayedScaling | None:
+def scale_of_first(key: Hashable) -> Any:
     """The state of a delayed scale at the first call, if this is the second; None elsewhere."""
     return next(_second[-1].get(key, iter(())), None) if _second else None
 
 
-def used(key: Hashable, state: DelayedScaling) -> None:
+def used(key: Hashable, state: Any) -> None:
     """Record the present state of a delayed scale."""
     for call in _first:
         call._scales.setdefault(key, []).append(state)

@@ -15,10 +15,21 @@ from torch import Tensor
 
 from hwsim.base.errors import InputError
 from hwsim.formats import container_dtype
-from hwsim.quantize import Quantized, dequantize, quantize
+from hwsim.quantize import Quantized, Rule, dequantize, quantize
 from hwsim.quantize.quantized import block_lengths
 from hwsim.quantize.rule import is_f32
 from hwsim.spec.plan import ProductPlan
+from hwsim.torch import tensors
+from hwsim.torch.devices import (
+    Multiply,
+    computed_there,
+    multiplier,
+    not_there,
+    numbers,
+    on_host,
+    refused_product,
+    refused_rule,
+)
 from hwsim.torch.products import (
     ComputedProduct,
     Histories,
@@ -47,6 +58,7 @@ class ProductLayer:
     owner: int = 0
 
 
+HOST = torch.device("cpu")
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 # What is told of each product that is computed: `hwsim.torch.observe` adds to it, and takes away.
 observers: list[Callable[[ComputedProduct], None]] = []
@@ -54,7 +66,7 @@ NOBODY = 0
 _nobodys = Histories()
 # Of each owner: an emulation keeps its own, and so does what PyTorch keeps for a backward pass.
 histories: WeakValueDictionary[int, Histories] = WeakValueDictionary({NOBODY: _nobodys})
-_said_of_devices = False
+_said: set[str] = set()  # reasons why tensors of other devices are taken to the host
 
 
 @torch.library.custom_op("hwsim::product", mutates_args=())
@@ -78,23 +90,62 @@ def product(
     owner: whose histories. It has no derivatives: `differentiable` does.
     """
     products = products_of(key)
-    of_a, of_b = singles(a), singles(b)
-    added = None if addend is None else _rounded(torch.from_numpy(singles(addend)), products.output)
+    there, why = _how(key, which, a, b)
+    to = HOST if there is None else a.device
+    added = None if addend is None else _rounded(_held(addend, to, why), products.output)
     chosen: UnitProduct | None = products.of(which)  # type: ignore[arg-type]
-    if chosen is None or 0 in (*of_a.shape, *of_b.shape):
-        numbers, plan = np.asarray(np.matmul(of_a, of_b)), None
+    plan = None
+    if chosen is None or 0 in (*a.shape, *b.shape):
+        result = _by_pytorch(_held(a, to, why), _held(b, to, why))
+    elif there is not None:
+        result = _there(there, chosen, a, b, int(seed), which, where, owner)
     else:
+        of_a, of_b = singles(a, why), singles(b, why)
         plan = _plan(products, chosen, of_a, of_b, added, factor, where)
         bias = None if plan is None or added is None else added.numpy()
-        numbers = _computed(chosen, of_a, of_b, int(seed), which, where, owner, plan, bias)
-    result = torch.from_numpy(np.ascontiguousarray(numbers))
+        computed_here = _computed(chosen, of_a, of_b, int(seed), which, where, owner, plan, bias)
+        result = torch.from_numpy(np.ascontiguousarray(computed_here))
     if plan is None:
         if factor != 1:
             result = result * factor
         if added is not None:
             result = result + added
         result = _rounded(result, products.output)
-    return result.to(a.device) if a.device.type != "cpu" else result
+    return result if result.device == a.device else result.to(a.device)
+
+
+def _how(key: str, which: Any, a: Tensor, b: Tensor) -> tuple[Multiply | None, str]:
+    """What multiplies the factors of a product where they are; or None, and why the host computes it."""
+    there = multiplier(a, b)
+    if there is None:
+        return None, "" if a.device.type == b.device.type == "cpu" else not_there(a, b)
+    why = refused_product(key, which)
+    return (None, why) if why else (there, "")
+
+
+def _by_pytorch(a: Tensor, b: Tensor) -> Tensor:
+    """The product of numbers of binary32 by NumPy, or by PyTorch on another device than the host."""
+    if a.device.type == "cpu":
+        return torch.from_numpy(np.ascontiguousarray(np.matmul(a.numpy(), b.numpy())))
+    with torch.autocast(a.device.type, enabled=False):
+        return torch.matmul(a, b)
+
+
+def _there(
+    multiply: Multiply, chosen: UnitProduct, a: Tensor, b: Tensor, seed: int, which: Any, where: str, owner: int
+) -> Tensor:
+    """The numbers of a product, computed where its factors are; observers are told of it."""
+    again = which == "forward" and within_backward()
+    with torch.autocast(a.device.type, enabled=False):
+        call = computed_there(
+            chosen, a, b, multiply=multiply, seed=seed, where=where, which=which,
+            histories=_histories(chosen, where, owner), again=again,
+        )  # fmt: skip
+    if observers and not again:
+        told = on_host(chosen, call, where, which)
+        for observer in tuple(observers):
+            observer(told)
+    return call.result
 
 
 def _plan(
@@ -114,22 +165,25 @@ def _computed(
     plan: ProductPlan | None, bias: Singles | None,
 ) -> Singles:  # fmt: skip
     """The numbers of a product; observers are told of it."""
-    state = histories.get(owner)
-    if state is None:
-        if chosen.delayed:
-            raise InputError(
-                f"the scales of {where or 'the model'} are gone with its emulation: keep what convert or emulate "
-                "returned for as long as the model computes"
-            )
-        state = Histories()
     again = which == "forward" and within_backward()
     call = computed(
-        chosen, a, b, seed=seed, where=where, which=which, histories=state, threads=torch.get_num_threads(),
-        again=again, plan=plan, bias=bias,
+        chosen, a, b, seed=seed, where=where, which=which, histories=_histories(chosen, where, owner),
+        threads=torch.get_num_threads(), again=again, plan=plan, bias=bias,
     )  # fmt: skip
     for observer in () if again else tuple(observers):
         observer(call)
     return call.result
+
+
+def _histories(chosen: UnitProduct, where: str, owner: int) -> Histories:
+    """An owner's histories. Raises ValueError where a product needs them and they are gone."""
+    state = histories.get(owner)
+    if state is None and chosen.delayed:
+        raise InputError(
+            f"the scales of {where or 'the model'} are gone with its emulation: keep what convert or emulate "
+            "returned for as long as the model computes"
+        )
+    return Histories() if state is None else state
 
 
 def within_backward() -> bool:
@@ -146,18 +200,20 @@ def _(
     return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=torch.float32)
 
 
-def singles(x: Tensor) -> np.ndarray[Any, np.dtype[np.float32]]:
+def singles(x: Tensor, why: str = "casts, quantisers and optimisers compute there") -> Singles:
     """A tensor's numbers in binary32, in its own memory where they are that; float64 is rounded.
 
-    A tensor of another device is taken to the host: a warning says so once.
+    A tensor of another device is taken to the host: a warning says so once, and why.
     """
-    global _said_of_devices
-    if x.device.type != "cpu":
-        if not _said_of_devices:
-            warnings.warn(f"hwsim computes on the host: tensors of {x.device} are taken there and back", stacklevel=2)
-            _said_of_devices = True
-        x = x.cpu()
-    return x.detach().to(torch.float32).resolve_conj().resolve_neg().numpy()
+    return _held(x, HOST, why).numpy()
+
+
+def _held(x: Tensor, to: torch.device, why: str) -> Tensor:
+    """A tensor's numbers in binary32 on a device."""
+    if to == HOST != x.device and why not in _said:
+        _said.add(why)
+        warnings.warn(f"hwsim takes tensors of {x.device} to the host and back: {why}", stacklevel=3)
+    return numbers(x.to(to))
 
 
 def _rounded(x: Tensor, output: Output) -> Tensor:
@@ -170,8 +226,20 @@ def keep(x: Tensor, key: str) -> list[Tensor]:
     """Codes and scales of numbers, (..., N), by the rule of a recipe's `keep`; blocks run along the last axis."""
     rule = products_of(key).keep
     assert rule is not None
-    quantized = quantize(singles(x), rule)
-    return [_signed(quantized.codes), _signed(quantized.scales)]
+    there, why = _how_kept(rule, x)
+    if there:
+        kept_there = tensors.quantized(numbers(x), rule)
+        return [kept_there.codes, kept_there.scales]
+    quantized = quantize(singles(x, why), rule)
+    return [_signed(quantized.codes).to(x.device), _signed(quantized.scales).to(x.device)]
+
+
+def _how_kept(rule: Rule, x: Tensor) -> tuple[bool, str]:
+    """Whether numbers are quantised, or made again, where they are; and why not."""
+    if multiplier(x) is None:
+        return False, "" if x.device.type == "cpu" else not_there(x)
+    why = refused_rule(rule)
+    return not why, f"what is kept for the backward pass: {why}" if why else ""
 
 
 @keep.register_fake
@@ -191,14 +259,16 @@ def restore(codes: Tensor, scales: Tensor, key: str) -> Tensor:
     """The numbers that `keep` kept, in float32."""
     rule = products_of(key).keep
     assert rule is not None
+    if _how_kept(rule, codes)[0]:
+        return tensors.dequantized(rule, codes, scales)
     axis = codes.dim() - 1
     of_scales = np.float32 if is_f32(rule.scale_format) else container_dtype(rule.scale_format)
     quantized = Quantized(
-        codes=codes.numpy().view(container_dtype(rule.element)), scales=scales.numpy().view(of_scales),
+        codes=codes.cpu().numpy().view(container_dtype(rule.element)), scales=scales.cpu().numpy().view(of_scales),
         element=rule.element, scale_format=rule.scale_format, block=block_lengths(codes.shape, axis, rule.block),
         axis=axis, tensor_scale=None, rule=rule,
     )  # fmt: skip
-    return torch.from_numpy(dequantize(quantized, np.float32))
+    return torch.from_numpy(dequantize(quantized, np.float32)).to(codes.device)
 
 
 @restore.register_fake
@@ -334,7 +404,10 @@ def multiplied(a: Tensor, b: Tensor, addend: Tensor | None, factor: float, layer
 
 def seed_of(layer: ProductLayer) -> Tensor:
     """A seed of stochastic rounding from PyTorch's generator; 0 where nothing is random."""
-    return torch.randint(0, 1 << 31, ()) if layer.random else torch.zeros((), dtype=torch.int64)
+    # On the host wherever the factors are: the same seeds for all devices, and none is read back from a GPU.
+    if layer.random:
+        return torch.randint(0, 1 << 31, (), device=HOST)
+    return torch.zeros((), dtype=torch.int64, device=HOST)
 
 
 def remember(ctx: Any, layer: ProductLayer) -> None:

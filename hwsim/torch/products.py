@@ -7,7 +7,7 @@ import math
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,12 +131,22 @@ def _history(history: Any, scaling: SideScaling, unit: Unit, side: Side) -> Dela
     return DelayedScaling(format=scaling.rule.element, kernel="fused", **history)
 
 
+class DeviceScale(Protocol):
+    """The state of a delayed scale on a device."""
+
+    def read(self) -> tuple[float, tuple[float, ...]]:
+        """The factor and the history, copied to the host."""
+
+
+ScaleState = DelayedScaling | DeviceScale
+
+
 class Histories:
     """The states of delayed scaling, by layer and factor. A training run keeps and restores them with its weights."""
 
     def __init__(self) -> None:
-        self._states: dict[str, DelayedScaling] = {}
-        self._before: dict[str, DelayedScaling] = {}
+        self._states: dict[str, ScaleState] = {}
+        self._before: dict[str, ScaleState] = {}
         self._restored: dict[str, dict[str, Any]] = {}
 
     def codes(self, key: str, operand: FactorRule, numbers: Singles, again: bool = False) -> MatrixOperand:
@@ -144,8 +154,22 @@ class Histories:
 
         again: numbers are computed again, for the backward pass: they have the scale that they had.
         """
+        state = self.state(key, operand, again)
+        if not isinstance(state, DelayedScaling):
+            assert operand.history is not None
+            factor, history = state.read()
+            state = replace(operand.history, factor=factor, history=history)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            scaled = numbers * np.float32(state.factor)
+            amax = float(np.max(np.abs(numbers), initial=0.0))
+            scale = np.float32(1) / np.float32(state.factor)
+        self.keep(key, state.update(amax), again)
+        return MatrixOperand(state.format.encode(scaled, overflow="saturate"), None, np.full((1, 1), scale))
+
+    def state(self, key: str, operand: FactorRule, again: bool) -> ScaleState:
+        """The state that a factor's numbers have now, where it was computed last: on the host, or on a device."""
         mine = id(self), key
-        state = scale_of_first(mine)
+        state: ScaleState | None = scale_of_first(mine)
         if state is None:  # the first time, or a compiled model's second, of which PyTorch tells only that it is that
             state = self._state(key, operand)
             if again and key in self._before:
@@ -153,15 +177,14 @@ class Histories:
             else:
                 self._before[key] = state
         used(mine, state)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            scaled = numbers * np.float32(state.factor)
-            amax = float(np.max(np.abs(numbers), initial=0.0))
-            scale = np.float32(1) / np.float32(state.factor)
-        if not again:
-            self._states[key] = state.update(amax)
-        return MatrixOperand(state.format.encode(scaled, overflow="saturate"), None, np.full((1, 1), scale))
+        return state
 
-    def _state(self, key: str, operand: FactorRule) -> DelayedScaling:
+    def keep(self, key: str, state: ScaleState, again: bool) -> None:
+        """Take up the state after a factor's numbers, unless they were computed again."""
+        if not again:
+            self._states[key] = state
+
+    def _state(self, key: str, operand: FactorRule) -> ScaleState:
         if key not in self._states:
             assert operand.history is not None
             restored = self._restored.pop(key, {})
@@ -170,7 +193,10 @@ class Histories:
 
     def state_dict(self) -> dict[str, dict[str, Any]]:
         """The factor and history of each delayed scale, by layer and side."""
-        seen = {key: {"factor": state.factor, "history": state.history} for key, state in self._states.items()}
+        seen = {}
+        for key, state in self._states.items():
+            factor, history = (state.factor, state.history) if isinstance(state, DelayedScaling) else state.read()
+            seen[key] = {"factor": factor, "history": history}
         return {**self._restored, **seen}
 
     def load_state_dict(self, kept: dict[str, dict[str, Any]]) -> None:

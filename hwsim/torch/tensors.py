@@ -459,6 +459,14 @@ class ScaleHistory(NamedTuple):
             torch.tensor(state.history, dtype=torch.float32, device=device),
         )
 
+    def to(self, device: torch.device) -> ScaleHistory:
+        """The state on another device."""
+        return ScaleHistory(self.factor.to(device), self.magnitudes.to(device))
+
+    def read(self) -> tuple[float, tuple[float, ...]]:
+        """The factor and the history as `DelayedScaling` has them, copied to the host."""
+        return float(self.factor), tuple(self.magnitudes.tolist())
+
     def updated(self, rule: DelayedScaling, amax: Tensor) -> ScaleHistory:
         """`DelayedScaling.update` of kernel `fused`."""
         first, rest = torch.maximum(self.magnitudes[:1], amax), self.magnitudes[1:]

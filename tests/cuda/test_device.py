@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,31 +17,10 @@ from numpy.typing import NDArray
 import hwsim
 from hwsim.base.arrays import is_on_gpu
 from hwsim.base.errors import InputError, InputTypeError
-from hwsim.compute import gemm
+from hwsim.compute import gemm, products
 from hwsim.compute.cuda import device, host, variants
-from hwsim.compute.cuda.settings import Variant, shape_of, tables_of
-from hwsim.spec import NotImplementedYet, Unit
-
-
-class HostKernel:
-    """A launch of the host's build, on tensors of the host, with a GPU kernel's arguments."""
-
-    def __init__(self, unit: Unit, variant: Variant, _device: Any) -> None:
-        self.library, self.shape = host._library(unit, variant), shape_of(unit, variant)
-        self.tables = [torch.from_numpy(table.view("int32").copy()) for table in tables_of(unit)]
-
-    def launch(self, arguments: list[Any], m: int, n: int) -> None:
-        codes, tables, out = arguments[:5], arguments[5:10], arguments[10]
-        has_c, *sizes = arguments[11:16]
-        assert sizes[:2] == [m, n]
-        at = [tensor.data_ptr() for tensor in codes]
-        if not has_c:
-            at[2] = None
-        self.library.run(
-            (ctypes.c_void_p * 5)(*at), (ctypes.c_void_p * 5)(*(table.data_ptr() for table in tables)),
-            ctypes.c_void_p(out.data_ptr()), (ctypes.c_int * 4)(*sizes), (ctypes.c_int * 10)(*arguments[16:]),
-            0, -(-m // self.shape.side),
-        )  # fmt: skip
+from hwsim.formats import FloatFormat, Format, container_dtype
+from hwsim.spec import NotImplementedYet
 
 
 def tensors(given: Product, to: str = "cpu") -> list[torch.Tensor | None]:
@@ -52,8 +30,8 @@ def tensors(given: Product, to: str = "cpu") -> list[torch.Tensor | None]:
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host in a GPU's place: every tensor is on it."""
-    monkeypatch.setattr(device, "kernel_on", HostKernel)
-    for module in (device, gemm):
+    monkeypatch.setattr(device, "kernel_on", device.HOST.kernel)
+    for module in (device, gemm, products):
         monkeypatch.setattr(module, "is_on_gpu", lambda x: isinstance(x, torch.Tensor))
 
 
@@ -110,6 +88,40 @@ def batches() -> Iterator[Batch]:
     yield Batch("blackwell-mxf4nvf4-e2m1-f32", [codes(2, 5, 64, below=16), codes(4, 32), None, *of_blocks], laid)
 
 
+def dots() -> Iterator[tuple[str, list[NDArray[Any] | None]]]:
+    """A unit, and arguments of `dot` as arrays: more pairs than one launch takes."""
+    for name, k in (
+        ("hopper-wgmma-e4m3-f32", 40), ("rvbna-e4m3-f32-n16", 16), ("ampere-mma-f16-f16", 9), ("mxfp8-e4m3-f32", 64),
+        ("deepseek-v3-e4m3-f32-scaled", 384), ("cdna3-mfma-bf16-f32", 5),
+    ):  # fmt: skip
+        unit, rng = unit_of(name), np.random.default_rng(12)
+
+        def codes(fmt: Format, *shape: int, rng: np.random.Generator = rng) -> NDArray[Any]:
+            if isinstance(fmt, FloatFormat) and fmt.bits == 32:
+                return rng.standard_normal(shape).astype(np.float32)
+            return rng.integers(0, 1 << fmt.bits, shape).astype(container_dtype(fmt))
+
+        given: list[NDArray[Any] | None] = [codes(unit.operands.factor(side), 70, k) for side in ("a", "b")]
+        given.append(None if unit.operands.addend is None else codes(unit.operands.addend, 70))
+        if unit.scale is not None:
+            given += [codes(unit.scale.of(side).format, 70, k // unit.scale.length(side)) for side in ("a", "b")]
+        yield name, given
+
+
+def check_dots(name: str, given: list[NDArray[Any] | None], to: str) -> None:
+    want = hwsim.dot(name, *given)
+    got: Any = hwsim.dot(name, *(None if array is None else torch.from_numpy(array).to(to) for array in given))
+    assert isinstance(got, torch.Tensor) and got.device.type == to
+    back = got.cpu().numpy()
+    assert (back.shape, back.dtype) == (want.shape, want.dtype)
+    np.testing.assert_array_equal(as_codes(back), as_codes(want))
+
+
+@pytest.mark.parametrize(("name", "given"), list(dots()), ids=[name for name, _ in dots()])
+def test_dot_products_are_those_of_dot(name: str, given: list[NDArray[Any] | None], stand_in: None) -> None:
+    check_dots(name, given, "cpu")
+
+
 def check_batch(given: Batch, to: str) -> None:
     """The results of tensors are those of arrays, in shape, dtype and bits."""
     want = hwsim.gemm(given.unit, *given.arrays, **given.layout)
@@ -139,7 +151,7 @@ def test_pairs_of_fp4_are_unpacked_where_they_are(stand_in: None) -> None:
 
 def test_tensors_are_not_copied(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[torch.Tensor] = []
-    monkeypatch.setattr(HostKernel, "launch", lambda _, arguments, m, n: seen.extend(arguments[:5]))
+    monkeypatch.setattr(host.HostKernel, "launch", lambda _, arguments, m, n: seen.extend(arguments[:5]))
     a, b, c = CODES.repeat(2, 16), CODES.repeat(1, 16).expand(2, 4, 64), torch.ones(2, 8, 4)
     scales = [torch.zeros(8, 2, dtype=torch.uint8), torch.zeros(4, 2, dtype=torch.uint8)]
     hwsim.gemm("mxfp8-e4m3-f32", a, b, c, *scales, transposed=True)
@@ -196,6 +208,25 @@ def test_what_a_gpu_does_not_take_is_told(
         hwsim.gemm(*arguments, **options)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ((CODES, CODES.numpy()), InputTypeError, "b must be a tensor on cpu, as a is, not ndarray"),
+        ((CODES, CODES, CODES.float()[0].to("meta")), InputError, "c must be on cpu, as a is, not on meta"),
+        ((CODES[0], CODES[0]), InputError, r"a must have shape \(n, K\), not \(4,\)"),
+        ((CODES, CODES[:3]), InputError, r"b must have shape \(4, 4\), as a, not \(3, 4\)"),
+        ((CODES[:, :0], CODES[:, :0]), InputError, "K, the number of products, must be at least 1"),
+        ((CODES, CODES, torch.zeros(4, 1)), InputError, r"c must have shape \(4,\), not \(4, 1\)"),
+        ((CODES, CODES, None, CODES), InputError, f"scale_a must be None, because {UNIT} has scale none"),
+    ],
+)
+def test_what_dot_does_not_take_on_a_gpu_is_told(
+    arguments: tuple[Any, ...], kind: type[Exception], message: str, stand_in: None
+) -> None:
+    with pytest.raises(kind, match=message):
+        hwsim.dot(UNIT, *arguments)
+
+
 def test_sparse_tensors_are_refused(stand_in: None) -> None:
     with pytest.raises(InputTypeError, match=r"A must be a dense tensor, not of layout torch\.sparse_coo"):
         hwsim.gemm(UNIT, CODES.to_sparse(), CODES)
@@ -226,6 +257,12 @@ def test_a_gpu_returns_what_gemm_returns(name: str) -> None:
 @pytest.mark.parametrize("given", list(batches()), ids=lambda given: given.unit)
 def test_gemm_takes_tensors_of_a_gpu(given: Batch) -> None:
     check_batch(given, "cuda")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch can use")
+@pytest.mark.parametrize(("name", "given"), list(dots()), ids=[name for name, _ in dots()])
+def test_dot_takes_tensors_of_a_gpu(name: str, given: list[NDArray[Any] | None]) -> None:
+    check_dots(name, given, "cuda")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU that PyTorch can use")

@@ -1,23 +1,34 @@
 """The source for GPUs, compiled for one by NVRTC, and its launch on tensors of PyTorch, which stay on the GPU.
 
-No machine with a GPU has run `gemm_on_gpu` yet: its tests compile the source and read the machine code's figures.
+No machine with a GPU has run it yet: its tests compile the source and read the machine code's figures.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hwsim.base.arrays import is_on_gpu, is_pairs, is_tensor
 from hwsim.base.errors import InputError, InputTypeError, ToolMissing
+from hwsim.compute.cuda.host import HostKernel
 from hwsim.compute.cuda.settings import Shape, Variant, chosen, shape_of, source_of, tables_of
 from hwsim.formats import Format, container_dtype, own_dtype
 from hwsim.spec import Unit, UnitLike, load_unit
-from hwsim.spec.arguments import check_broadcast, check_unscaled, matrix_shape, result_dtype, scale_shapes
+from hwsim.spec.arguments import (
+    Side,
+    check_broadcast,
+    check_length,
+    check_unscaled,
+    matrix_shape,
+    result_dtype,
+    scale_shapes,
+    shape_error,
+)
 
 # Nothing is fused, flushed or approximated but where the source says so.
 OPTIONS = "--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"
@@ -116,6 +127,37 @@ def kernel_on(unit: Unit, variant: Variant, device: Any) -> GpuKernel:
     return GpuKernel(call, tables, shape)
 
 
+class LaunchedKernel(Protocol):
+    """A unit's kernel, which computes a matrix product (m, n)."""
+
+    def launch(self, arguments: list[Any], m: int, n: int) -> None:
+        """arguments: as `multiply` of the source takes them."""
+
+    @property
+    def tables(self) -> list[Any]:
+        """The tensors that codes are looked up in."""
+
+
+class TensorPlace(NamedTuple):
+    """Where tensors are, and what computes there. name: in messages. holds: whether a tensor is there."""
+
+    name: str
+    holds: Callable[[Any], bool]
+    kernel: Callable[[Unit, Variant, Any], LaunchedKernel]
+
+
+def _gpu() -> TensorPlace:
+    return TensorPlace("a GPU", is_on_gpu, kernel_on)
+
+
+@lru_cache(maxsize=64)
+def _host_kernel(unit: Unit, variant: Variant, _: Any) -> HostKernel:
+    return HostKernel(unit, variant)
+
+
+HOST = TensorPlace("the host", lambda x: is_tensor(x) and x.device.type == "cpu", _host_kernel)
+
+
 def gemm_on_gpu(
     unit: UnitLike,
     A: Any,
@@ -134,16 +176,35 @@ def gemm_on_gpu(
     Returns a tensor of the dtype that `hwsim.gemm` returns. Raises as `hwsim.gemm` does, but for codes out of range;
     NotImplementedYet for a unit without support; TypeError and ValueError for what is not on the GPU of the others.
     """
+    return _multiplied(_gpu(), unit, A, B, C, scale_a, scale_b, variant)
+
+
+def gemm_of_host_tensors(
+    unit: UnitLike,
+    A: Any,
+    B: Any,
+    C: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    *,
+    variant: Variant | None = None,
+) -> Any:
+    """`gemm_on_gpu` of tensors on the host, by the same source built for the host: for tests without a GPU.
+
+    Raises ToolMissing without a compiler of C++.
+    """
+    return _multiplied(HOST, unit, A, B, C, scale_a, scale_b, variant)
+
+
+def _multiplied(
+    place: TensorPlace, unit: UnitLike, A: Any, B: Any, C: Any, scale_a: Any, scale_b: Any, variant: Variant | None
+) -> Any:
     import torch
 
     unit = load_unit(unit)
     variant = chosen(unit, variant)
     operands, scale = unit.operands, unit.scale
-    given = {"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}
-    beside = next((name for name, tensor in given.items() if is_on_gpu(tensor)), "")
-    for name, tensor in given.items():
-        if tensor is not None or name in ("A", "B"):
-            _check_place(name, tensor, beside, given.get(beside))
+    _check_places(place, {"A": A, "B": B}, {"C": C, "scale_a": scale_a, "scale_b": scale_b})
     a, b = _codes("A", operands.a, A), _codes("B", operands.b, B)
     shape = matrix_shape(unit, tuple(a.shape), tuple(b.shape))
     (*batch, m, n), k = shape, a.shape[-1]
@@ -151,19 +212,14 @@ def gemm_on_gpu(
     # Where there is no addend or no scale, the results stand in its place, which nobody looks at.
     c, scales = out, [out, out]
     if C is not None:
-        if operands.addend is None:
-            raise InputError(f"C must be None, because {unit.name} has operands.addend none")
-        c = _broadcast("C", _codes("C", operands.addend, C), shape)
+        c = _broadcast("C", _addends(unit, "C", C), shape)
     if scale is None:
         check_unscaled(unit, scale_a, scale_b)
     else:
         wanted = scale_shapes(scale, tuple(a.shape), tuple(b.shape))
         sides = ("scale_a", scale.a, scale_a, wanted[0]), ("scale_b", scale.b, scale_b, wanted[1])
-        for name, _, tensor, of_scales in sides:
-            if tensor is None:
-                raise InputError(f"{name} is missing: {unit.name} takes one scale for every block, shape {of_scales}")
         scales = [
-            _broadcast(name, _codes(name, side.format, tensor), (*batch, *of_scales))
+            _broadcast(name, _scales(unit, name, side.format, tensor, of_scales), (*batch, *of_scales))
             for name, side, tensor, of_scales in sides
         ]
         scales[1] = scales[1].mT
@@ -172,13 +228,76 @@ def gemm_on_gpu(
     if any(step >> 31 for step in steps):
         raise InputError("operands must be nearer to one another in memory: a step must fit 32 bits")
     if out.numel():
-        fill, kernel = unit.instruction.fill, kernel_on(unit, variant, a.device)
+        fill, kernel = unit.instruction.fill, place.kernel(unit, variant, a.device)
         groups = max(1, -(-k // fill)) * fill // unit.instruction.lanes
         sizes = int(C is not None), m, n, k, groups
         for index in product(*map(range, batch)):
             of_one = [tensor[index] for tensor in matrices]
             kernel.launch([*of_one, *kernel.tables, out[index], *sizes, *steps], m, n)
     return out
+
+
+PAIRS = 64  # that one launch takes, as the diagonal of a matrix product: a block's side, at most
+
+
+def dot_on_gpu(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Any:
+    """The dot products of pairs of rows on one GPU, as `hwsim.dot` returns them, on that GPU.
+
+    Arguments and errors as of `gemm_on_gpu`, shapes as of `hwsim.dot`. Pairs are diagonals of matrix products, which
+    takes up to PAIRS times as many products.
+    """
+    return _dots(_gpu(), unit, a, b, c, scale_a, scale_b)
+
+
+def dot_of_host_tensors(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Any:
+    """`dot_on_gpu` of tensors on the host, as `gemm_of_host_tensors`."""
+    return _dots(HOST, unit, a, b, c, scale_a, scale_b)
+
+
+def _dots(place: TensorPlace, unit: UnitLike, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Any:
+    import torch
+
+    unit = load_unit(unit)
+    chosen(unit, None)
+    _check_places(place, {"a": a, "b": b}, {"c": c, "scale_a": scale_a, "scale_b": scale_b})
+    rows = [_codes("a", unit.operands.a, a), _codes("b", unit.operands.b, b)]
+    if a.ndim != 2:
+        raise shape_error("a", "(n, K)", tuple(a.shape))
+    if b.shape != a.shape:
+        raise shape_error("b", f"{tuple(a.shape)}, as a", tuple(b.shape))
+    count, k = a.shape
+    check_length(unit, k)
+    addends = None if c is None else _of_shape("c", _addends(unit, "c", c), (count,))
+    scales = []
+    if unit.scale is None:
+        check_unscaled(unit, scale_a, scale_b)
+    else:
+        sides: tuple[tuple[Side, Any], ...] = (("a", scale_a), ("b", scale_b))
+        for side, tensor in sides:
+            name, shape = f"scale_{side}", (count, k // unit.scale.length(side))
+            scales.append(_of_shape(name, _scales(unit, name, unit.scale.of(side).format, tensor, shape), shape))
+    alone = _of_rows(unit)
+    dtype = getattr(torch, result_dtype(unit.output).name)
+    # PyTorch copies bits of every integer, but of unsigned ones of two bytes not in every version.
+    bits = getattr(torch, f"int{8 * dtype.itemsize}")
+    out = torch.empty(count, dtype=bits, device=a.device)
+    for first in range(0, count, PAIRS):
+        some = slice(first, min(first + PAIRS, count))
+        of_a, of_b, *of_scales = (tensor[some] for tensor in (*rows, *scales))
+        of_c = None if addends is None else addends[some, None].expand(-1, len(of_a))
+        left, right = (of_scales[0], of_scales[1].mT) if of_scales else (None, None)
+        out[some] = _multiplied(place, alone, of_a, of_b.mT, of_c, left, right, None).view(bits).diagonal()
+    return out.view(dtype)
+
+
+@lru_cache(maxsize=64)
+def _of_rows(unit: Unit) -> Unit:
+    """The unit with scales of its own for each row of A and column of B; a dot product knows no other rows."""
+    scale = unit.scale
+    if scale is None or scale.a.block[0] == scale.b.block[1] == 1:
+        return unit
+    blocks = {"scale.a.block": [1, scale.length("a")], "scale.b.block": [scale.length("b"), 1]}
+    return unit.replace(blocks)
 
 
 def unpacked(packed: Any, fmt: Format, name: str, axis: int) -> Any:
@@ -200,13 +319,18 @@ def unpacked(packed: Any, fmt: Format, name: str, axis: int) -> Any:
     return torch.stack((stored & 15, stored >> 4), axis).flatten(axis - 1, axis)
 
 
-def _check_place(name: str, given: Any, beside: str, other: Any) -> None:
-    """Raise TypeError for what is no tensor on a GPU, ValueError for one on another device than the one beside it."""
-    if not beside or not is_tensor(given):
-        where = f"{other.device}, as {beside} is" if beside else "a GPU"
-        raise InputTypeError(f"{name} must be a tensor on {where}, not {type(given).__name__}")
-    if given.device != other.device:
-        raise InputError(f"{name} must be on {other.device}, as {beside} is, not on {given.device}")
+def _check_places(place: TensorPlace, factors: dict[str, Any], others: dict[str, Any]) -> None:
+    """Raise TypeError for what is no tensor at a place, ValueError for one on another device than the one beside it."""
+    given = factors | others
+    beside = next((name for name, tensor in given.items() if place.holds(tensor)), "")
+    for name, tensor in given.items():
+        if tensor is None and name in others:
+            continue
+        if not beside or not is_tensor(tensor):
+            where = f"{given[beside].device}, as {beside} is" if beside else place.name
+            raise InputTypeError(f"{name} must be a tensor on {where}, not {type(tensor).__name__}")
+        if tensor.device != given[beside].device:
+            raise InputError(f"{name} must be on {given[beside].device}, as {beside} is, not on {tensor.device}")
 
 
 def _codes(name: str, fmt: Format, tensor: Any) -> Any:
@@ -218,6 +342,24 @@ def _codes(name: str, fmt: Format, tensor: Any) -> Any:
     if tensor.layout != sys.modules["torch"].strided:
         raise InputTypeError(f"{name} must be a dense tensor, not of layout {tensor.layout}")
     return tensor.detach().resolve_neg()
+
+
+def _addends(unit: Unit, name: str, tensor: Any) -> Any:
+    if unit.operands.addend is None:
+        raise InputError(f"{name} must be None, because {unit.name} has operands.addend none")
+    return _codes(name, unit.operands.addend, tensor)
+
+
+def _scales(unit: Unit, name: str, fmt: Format, tensor: Any, shape: tuple[int, ...]) -> Any:
+    if tensor is None:
+        raise InputError(f"{name} is missing: {unit.name} takes one scale for every block, shape {shape}")
+    return _codes(name, fmt, tensor)
+
+
+def _of_shape(name: str, tensor: Any, shape: tuple[int, ...]) -> Any:
+    if tuple(tensor.shape) != shape:
+        raise shape_error(name, str(shape), tuple(tensor.shape))
+    return tensor
 
 
 def _broadcast(name: str, tensor: Any, shape: tuple[int, ...]) -> Any:

@@ -137,6 +137,32 @@ def _run(library: ctypes.CDLL, unit: Unit, variant: Variant, codes: tuple[Codes 
         (ctypes.c_void_p * 5)(*(table.ctypes.data for table in tables)),
         ctypes.c_void_p(out.ctypes.data), sizes, (ctypes.c_int * 10)(*strides),
     )  # fmt: skip
-    blocks, cores = -(-m // shape_of(unit, variant).side), threads()
-    with ThreadPoolExecutor(cores) as pool:
+    _over_blocks(library, arguments, -(-m // shape_of(unit, variant).side))
+
+
+def _over_blocks(library: ctypes.CDLL, arguments: tuple[Any, ...], blocks: int) -> None:
+    """Compute rows of blocks, on as many threads as `hwsim.gemm` takes."""
+    with ThreadPoolExecutor(min(threads(), blocks) or 1) as pool:
         list(pool.map(lambda row: library.run(*arguments, row, row + 1), range(blocks)))
+
+
+class HostKernel:
+    """A unit's kernel on the host in place of a GPU's: it takes the arguments of a launch, in tensors of the host."""
+
+    def __init__(self, unit: Unit, variant: Variant) -> None:
+        import torch
+
+        self.library, self.shape = _library(unit, variant), shape_of(unit, variant)
+        self.tables = [torch.from_numpy(table.view("int32").copy()) for table in tables_of(unit)]
+
+    def launch(self, arguments: list[Any], m: int, n: int) -> None:
+        """Compute a matrix product (m, n)."""
+        codes, tables, out = arguments[:5], arguments[5:10], arguments[10]
+        has_c, *sizes = arguments[11:16]
+        at = [tensor.data_ptr() for tensor in codes]
+        at[2] = at[2] if has_c else None
+        run = (
+            (ctypes.c_void_p * 5)(*at), (ctypes.c_void_p * 5)(*(table.data_ptr() for table in tables)),
+            ctypes.c_void_p(out.data_ptr()), (ctypes.c_int * 4)(*sizes), (ctypes.c_int * 10)(*arguments[16:]),
+        )  # fmt: skip
+        _over_blocks(self.library, run, -(-m // self.shape.side))
