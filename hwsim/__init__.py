@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hwsim.compute.gemm import gemm
     from hwsim.compute.products import dot
+    from hwsim.compute.support import supports
     from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
     from hwsim.formats.yamlfile import SpecError
@@ -37,6 +38,7 @@ __all__ = [
     "get_format",
     "load_unit",
     "quantize",
+    "supports",
 ]
 
 # Where each name is. It is imported when it is asked for: a simulator's process needs the testbench alone, and starts
@@ -54,6 +56,7 @@ _HOMES = {
     "gemm": "hwsim.compute.gemm",
     "get_format": "hwsim.formats",
     "load_unit": "hwsim.spec",
+    "supports": "hwsim.compute.support",
 }
 
 

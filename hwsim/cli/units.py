@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, assert_never
 
 import typer
 from pydantic import ValidationError
 
+import hwsim
 from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import AsJson, objects, print_json, print_table, say
+from hwsim.compute.support import Implementation
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -75,19 +77,13 @@ Supports = Callable[[Unit], Support]
 
 def implementations() -> dict[str, Supports]:
     """The `supports` function of every implementation, by the implementation's name for users."""
-    from hwsim import rtl
     from hwsim.cases.case import draws
-    from hwsim.compute import c, cuda, kernels
-    from hwsim.model import clock
 
-    return {
-        "the clock": clock.supports,
-        "compiled code": kernels.supports,
-        "hwsim.gemm on a GPU": cuda.supports,
-        "hwsim rtl and hwsim cosim": rtl.supports,
-        "hwsim export-c": c.supports,
-        "hwsim vectors": draws,
-    }
+    names: dict[str, Implementation] = {
+        "the clock": "clock", "compiled code": "kernels", "hwsim.gemm on a GPU": "cuda",
+        "hwsim rtl and hwsim cosim": "rtl", "hwsim export-c": "c",
+    }  # fmt: skip
+    return {**{name: partial(hwsim.supports, by=by) for name, by in names.items()}, "hwsim vectors": draws}
 
 
 def refusals(unit: Unit) -> Iterator[tuple[str, Support]]:

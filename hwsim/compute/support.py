@@ -1,0 +1,36 @@
+"""Which implementations compute a unit, and what the others lack."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Literal
+
+from hwsim.base.errors import InputError
+from hwsim.spec import Support, UnitLike, load_unit
+
+Implementation = Literal["model", "clock", "kernels", "cuda", "rtl", "c"]
+# Imported when they are asked: each takes a while.
+HOMES: dict[Implementation, str] = {
+    "model": "hwsim.model",
+    "clock": "hwsim.model.clock",
+    "kernels": "hwsim.compute.kernels",
+    "cuda": "hwsim.compute.cuda",
+    "rtl": "hwsim.rtl",
+    "c": "hwsim.compute.c",
+}
+
+
+def supports(unit: UnitLike, by: Implementation) -> Support:
+    """Support of a unit by an implementation: true if it has all of it.
+
+    unit: a unit, a preset's name, the path of a unit's file, or its keys.
+    by: `model`, the definition; `clock`, the same on a clock; `kernels`, compiled code on the host; `cuda`, products of
+    tensors on a GPU, in `hwsim.gemm`, `hwsim.dot` and `hwsim.torch`; `rtl`; `c`, the header of `hwsim export-c`.
+    Returns what has `lacks`, the settings that the implementation lacks, each as `key: value`, and `reason`, a sentence
+    about the first of them; both are empty for a unit that is supported.
+    Raises as `load_unit` does, and ValueError for another word.
+    """
+    if by not in HOMES:
+        raise InputError(f"by must be one of {', '.join(HOMES)}, not {by!r}")
+    support: Support = import_module(HOMES[by]).supports(load_unit(unit))
+    return support
