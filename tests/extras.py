@@ -15,6 +15,7 @@ NEEDED = {
     "papers": [TORCH, ("sklearn", "scikit-learn is the extra `models`")],
     "test_tensors.py": [TORCH],
     "test_device.py": [TORCH],
+    "test_gpu_check.py": [TORCH],
     "test_study_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],

@@ -1,0 +1,1 @@
+"""`python -m hwsim.gpu_check`: what a GPU computes, compared with the host bit for bit, and how fast."""
