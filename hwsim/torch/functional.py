@@ -13,8 +13,10 @@ from torch.nn import functional
 
 from hwsim.base.errors import InputError
 from hwsim.formats import Format, get_format
-from hwsim.quantize import Rule
+from hwsim.quantize import Rule, get_rule
 from hwsim.quantize import quantize as quantize_numbers
+from hwsim.torch import codes, tensors
+from hwsim.torch.devices import multiplier, numbers, refused_rule
 from hwsim.torch.operators import (
     NOBODY,
     Once,
@@ -111,12 +113,17 @@ def linear_at(x: Tensor, weight: Tensor, bias: Tensor | None, layer: ProductLaye
 
 
 class _Through(Once):
-    """A function of NumPy's arrays whose derivative is taken to be 1: gradients pass through as they are."""
+    """A function whose derivative is taken to be 1: gradients pass through as they are.
+
+    function: of arrays. there: of tensors where they are; it returns None for what the host has alone.
+    """
 
     @staticmethod
-    def forward(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    def forward(x: Tensor, function: Callable[[Any], Any], there: Callable[[Tensor], Tensor | None]) -> Tensor:
         if x.is_meta:
             return torch.empty_like(x)
+        if multiplier(x) is not None and (found := there(numbers(x))) is not None:
+            return found.to(x.dtype)
         result = function(singles(x)).astype(np.float32)
         return torch.from_numpy(np.ascontiguousarray(result)).to(device=x.device, dtype=x.dtype)
 
@@ -125,25 +132,25 @@ class _Through(Once):
         """Nothing is kept."""
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return gradients[0], None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return gradients[0], None, None
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Tensor:
         return tangents[0].clone()  # type: ignore[no-any-return]
 
 
-def _through(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+def _through(x: Tensor, function: Callable[[Any], Any], there: Callable[[Tensor], Tensor | None]) -> Tensor:
     # As a decorator, `disable` would import PyTorch's compiler with hwsim.torch: 2 s, and a folder in /tmp.
     at_once = torch.compiler.disable(_through_at_once) if torch.compiler.is_compiling() else _through_at_once
-    result: Tensor = at_once(x, function)
+    result: Tensor = at_once(x, function, there)
     return result
 
 
-def _through_at_once(x: Tensor, function: Callable[[Any], Any]) -> Tensor:
+def _through_at_once(x: Tensor, function: Callable[[Any], Any], there: Callable[[Tensor], Tensor | None]) -> Tensor:
     if (reason := beyond_units(x)) is not None:
         raise InputError(f"x must be a strided tensor of real floats, not {reason}")
-    return _Through.apply(x, function)  # type: ignore[no-any-return]
+    return _Through.apply(x, function, there)  # type: ignore[no-any-return]
 
 
 def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Tensor:
@@ -151,7 +158,21 @@ def quantize(x: Tensor, rule: str | Rule, axis: int = -1, **options: Any) -> Ten
 
     rule, axis, options: as `hwsim.quantize` takes them. The numbers are float32's before they are cast to x's dtype.
     """
-    return _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32))
+
+    def there(x: Tensor) -> Tensor | None:
+        if options.keys() & GIVEN:
+            return None
+        of = get_rule(rule).replace(**options)
+        if refused_rule(of) or of.rounding == "stochastic":
+            return None
+        found = tensors.quantized(x, of, axis)
+        return tensors.dequantized(of, found.codes, found.scales, axis)
+
+    return _through(x, lambda array: quantize_numbers(array, rule, axis, **options).dequantize(np.float32), there)
+
+
+# What `hwsim.quantize` takes beside changes of a rule.
+GIVEN = {"scale", "second_scale", "tensor_amax", "random_bits", "seed", "counter"}
 
 
 def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "saturate", **random: Any) -> Tensor:
@@ -165,7 +186,12 @@ def cast(x: Tensor, fmt: str | Format, rounding: str = "rne", overflow: str = "s
     def rounded(array: Any) -> Any:
         return to.decode(to.encode(array, rounding=rounding, overflow=overflow, **random))
 
-    return _through(x, rounded)
+    def there(x: Tensor) -> Tensor | None:
+        if random or rounding == "stochastic" or codes.refused_format(to) is not None or to.canonical_nan is None:
+            return None
+        return codes.decode(to, codes.encode(codes.target(to, rounding, overflow), x)).float()
+
+    return _through(x, rounded, there)
 
 
 def einsum(equation: str, *operands: Tensor, recipe: RecipeLike) -> Tensor:

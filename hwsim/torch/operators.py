@@ -200,7 +200,7 @@ def _(
     return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=torch.float32)
 
 
-def singles(x: Tensor, why: str = "casts, quantisers and optimisers compute there") -> Singles:
+def singles(x: Tensor, why: str = "a cast, a quantiser or an optimiser computes there") -> Singles:
     """A tensor's numbers in binary32, in its own memory where they are that; float64 is rounded.
 
     A tensor of another device is taken to the host: a warning says so once, and why.

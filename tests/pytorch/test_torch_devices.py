@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from hwsim.compute.cuda.device import gemm_of_host_tensors
 from hwsim.spec import Unit, load_unit
 from hwsim.spec.arguments import result_dtype
 from hwsim.torch import devices, operators, tensors
+from hwsim.torch import functional as functional_of_hwsim
 from hwsim.torch.devices import computed_there, in_place_of_gpu
 from hwsim.torch.products import Histories
 from hwsim.torch.recipe import recipes
@@ -210,7 +212,7 @@ def test_measures_are_the_hosts() -> None:
 def test_a_compiled_model_returns_the_same() -> None:
     torch.manual_seed(1)
     net, results = nn.Sequential(nn.Linear(70, 64), nn.ReLU(), nn.Linear(64, 6)), []
-    ht.convert(net, "hopper-unpromoted")
+    ht.convert(net, "deepseek-v3")  # which keeps activations in FP8
     with in_place_of_gpu(gemm_of_host_tensors):
         for run in (net, torch.compile(net, backend="aot_eager", fullgraph=True)):
             net.zero_grad()
@@ -218,6 +220,57 @@ def test_a_compiled_model_returns_the_same() -> None:
             y.square().sum().backward()
             results.append([y.detach(), *(one.grad.clone() for one in net.parameters() if one.grad is not None)])
     same_bits(*results)
+
+
+@pytest.mark.parametrize(
+    ("rule", "axis", "options"),
+    [
+        ("mxfp8-e4m3", -1, {}), ("deepseek-v3-1x128", 0, {"block": (1, 16)}), ("tensor-e5m2", -1, {"rounding": "rz"}),
+        ("mxfp4-e2m1", -2, {"select": "ceil"}), ("int8-channel", -1, {}),
+    ],
+)  # fmt: skip
+def test_quantisers_stay(rule: str, axis: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(5, 70, generator=torch.Generator().manual_seed(8))
+    expected = ht.quantize(x, rule, axis, **options)
+    monkeypatch.setattr(functional_of_hwsim, "singles", None)
+    with in_place_of_gpu(gemm_of_host_tensors):
+        same_bits([ht.quantize(x, rule, axis, **options)], [expected])
+        half = x.bfloat16().requires_grad_()
+        y = ht.quantize(half, rule, axis, **options)
+        y.sum().backward()
+    assert y.dtype == torch.bfloat16 and half.grad is not None and half.grad.eq(1).all()
+
+
+@pytest.mark.parametrize("fmt", ["e4m3", "e5m2", "bf16", "dlfloat16"])
+@pytest.mark.parametrize("options", [{}, {"rounding": "rz"}, {"overflow": "propagate"}])
+def test_casts_stay(fmt: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(500, generator=torch.Generator().manual_seed(9)) * 2.0 ** torch.arange(-125, 125).repeat(2)
+    x[::50] = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0]).repeat(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = ht.cast(x, fmt, **options)
+    monkeypatch.setattr(functional_of_hwsim, "singles", None)
+    with in_place_of_gpu(gemm_of_host_tensors):
+        found = ht.cast(x, fmt, **options)
+    np.testing.assert_array_equal(found.isnan().numpy(), expected.isnan().numpy())
+    numbers = ~expected.isnan()
+    np.testing.assert_array_equal(found[numbers].view(torch.int32).numpy(), expected[numbers].view(torch.int32).numpy())
+    assert numbers.sum() > 400
+
+
+def test_what_the_host_quantises_alone() -> None:
+    x = torch.randn(5, 64, generator=torch.Generator().manual_seed(8))
+    functions: list[Callable[[], Tensor]] = [
+        lambda: ht.quantize(x, "nvfp4"),
+        lambda: ht.quantize(x, "mxfp8-e4m3", rounding="stochastic", random_bits=8, seed=3),
+        lambda: ht.quantize(x, "tensor-e4m3", scale=0.5),
+        lambda: ht.cast(x, "e2m1"),
+        lambda: ht.cast(x, "e4m3", "stochastic", random_bits=8, seed=3, counter=5),
+    ]
+    for function in functions:
+        expected = function()
+        with in_place_of_gpu(gemm_of_host_tensors):
+            same_bits([function()], [expected])
 
 
 def test_what_the_host_refuses_is_all_nan() -> None:
