@@ -37,15 +37,27 @@ class Seen(NamedTuple):
     pdf: bytes
 
 
+STARTS = 3
+
+
 def browse(chromium: str, page: Path, *options: str, query: str = "") -> tuple[str, str]:
-    """Run a browser on a page: what it prints and what it logs. Every name but this page's leads nowhere."""
-    done = subprocess.run(
-        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-         "--disable-background-networking", "--disable-component-update", "--no-first-run",
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
-         f"--user-data-dir={page.parent / 'profile'}", *options, f"{page.as_uri()}{query}"],
-        capture_output=True, text=True, timeout=LIMIT,
-    )  # fmt: skip
+    """Run a browser on a page: what it prints and what it logs. Every name but this page's leads nowhere.
+
+    On a busy machine Chromium now and then stands still, with all its threads waiting: it is started again then.
+    """
+    for start in range(1, STARTS + 1):
+        command = [
+            chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
+            "--disable-background-networking", "--disable-component-update", "--no-first-run",
+            "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+            f"--user-data-dir={page.parent / f'profile{start}'}", *options, f"{page.as_uri()}{query}",
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT / 3)
+            break
+        except subprocess.TimeoutExpired:
+            if start == STARTS:
+                raise
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

@@ -38,17 +38,27 @@ class Options:
         return {"tiny": tiny, "quick": quick, "full": full}[self.size]
 
 
-def options(description: str | None, arguments: Sequence[str] | None = None) -> Options:
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The command line that all scripts have; a script may add options of its own."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--seed", type=int, default=1, help="of everything random; the page has 1")
     parser.add_argument("--size", choices=["tiny", "quick", "full"], default="quick", help="the page has quick")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw figures there, as SVG")
-    args = parser.parse_args(arguments)
+    return parser
+
+
+def options_of(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Options:
+    """The options that all scripts have. Ends the program where they are wrong."""
     if not 1 <= args.seed <= 1_000_000:
         parser.error(f"--seed must be 1 to 1,000,000, not {args.seed}")
     return Options(args.seed, args.size, args.figures)
+
+
+def options(description: str | None, arguments: Sequence[str] | None = None) -> Options:
+    parser = parser_of(description)
+    return options_of(parser, parser.parse_args(arguments))
 
 
 def study(plan: str | Mapping[str, Any], args: Options, **changes: Any) -> list[Record]:

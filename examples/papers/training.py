@@ -72,7 +72,8 @@ class Transformer(nn.Module):
             nn.init.normal_(embedding.weight, std=0.1)
 
     def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.norm(self.blocks(self.characters(x) + self.places(torch.arange(x.shape[1])))))
+        places = torch.arange(x.shape[1], device=x.device)
+        logits: Tensor = self.head(self.norm(self.blocks(self.characters(x) + self.places(places))))
         return logits
 
     @torch.no_grad()
@@ -331,6 +332,11 @@ def trained(course: Course) -> list[Record]:
             args = course, folder
             torch.multiprocessing.spawn(_learn_share, args, course.method.learners)  # type: ignore[no-untyped-call]
             records = torch.load(Path(folder, "found"))
+    return whole(records, course)
+
+
+def whole(records: Sequence[Record], course: Course) -> list[Record]:
+    """A record for each step that a course is judged after; NaN from where it has diverged."""
     steps = [*range(course.every, course.steps, course.every), course.steps]
     nothing = dict.fromkeys(("loss", "validation", "right"), math.nan)
     reached = {record["step"]: record for record in records}

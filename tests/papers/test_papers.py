@@ -21,7 +21,14 @@ PAPERS, STUDIES = ROOT / "examples" / "papers", ROOT / "docs" / "studies"
 SHARED = {"minilm", "paper", "training"}
 PUBLIC = {"hwsim", "hwsim.quantize", "hwsim.study", "hwsim.torch"}
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in SHARED)
-TRAINED = ("train_deepseek", "train_hfp8", "train_mx", "train_nvfp4", "train_qualcomm")  # as train_fp8, and longer
+TRAINED = (
+    "train_deepseek",
+    "train_hfp8",
+    "train_large",
+    "train_mx",
+    "train_nvfp4",
+    "train_qualcomm",
+)  # as train_fp8, and longer
 LONGEST = ("deepseek_2pct", "flexible_fp8", "hfp8", "real_model")
 EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST}, {"train_nvfp4", *LONGEST})
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
@@ -82,6 +89,34 @@ def test_help_says_what_is_shown_and_whose_claim_it_is(script: ModuleType, capsy
         script.main(["--help"])
     said = capsys.readouterr().out
     assert "arXiv 2310.10537" in said and all(option in said for option in ("--seed", "--size", "--figures"))
+
+
+@pytest.mark.parametrize("script", ["train_large"], indirect=True)
+def test_a_training_that_was_stopped_goes_on_to_the_same_numbers(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(folder: str, *more: str) -> str:
+        script.main(["--size", "tiny", "--methods", "BF16", "--output", str(tmp_path / folder), *more])
+        return capsys.readouterr().out
+
+    expected, judged, steps = run("whole"), script.judged, iter(range(2))
+
+    def stopped(*given: object) -> object:
+        if next(steps) == 1:
+            raise KeyboardInterrupt
+        return judged(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(script, "judged", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run("stopped")
+    taken, learned = [], script.loss_of
+    monkeypatch.setattr(script, "loss_of", lambda *given: taken.append(1) or learned(*given))
+    assert run("stopped") == expected
+    assert len(taken) == 2  # of four steps
+    with pytest.raises(SystemExit, match="2"):
+        run("stopped", "--steps", "6")
+    assert "has a run of another size, text, rate, seed or number of steps" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("minilm_weights")
