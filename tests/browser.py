@@ -146,9 +146,9 @@ class Browser:
         first, _, self.rest = self.rest.partition(b"\0")
         return dict(json.loads(first))
 
-    def open(self, page: Path) -> None:
-        """Show a page, and wait until it is there."""
-        self.call("Page.navigate", url=page.as_uri())
+    def open(self, page: Path, query: str = "") -> None:
+        """Show a page, and wait until it is there. query: what follows its address."""
+        self.call("Page.navigate", url=f"{page.as_uri()}{query}")
         while self._heard().get("method") != "Page.loadEventFired":
             pass
 

@@ -356,7 +356,7 @@ def test_a_phone_by_touch(chromium: str, tmp_path: Path) -> None:
     (tmp_path / "microscope.html").write_text(page(), encoding="utf-8")
     unit, other = load_unit("hopper-wgmma-e4m3-f32"), load_unit("hopper-wgmma-e4m3-f16")
     with phone(chromium, tmp_path / "microscope.html", f"#{case(unit, CASE)}", size=(380, 800)) as held:
-        assert held.value("[innerWidth, matchMedia('(pointer: coarse)').matches]") == [380, True]
+        assert held.run("[innerWidth, matchMedia('(pointer: coarse)').matches]") == [380, True]
         held.tap(".choice label:first-child")
         held.wait("document.getElementById('field-a').value === '448, -1.125, 0.009765625'")
         held.write_into("#field-a", "448, -1.125, 0.5")
@@ -367,16 +367,16 @@ def test_a_phone_by_touch(chromium: str, tmp_path: Path) -> None:
         held.write_into("#unit1", other.name)
         held.tap("#field-b")
         held.wait(f"document.getElementById('verdict').innerText.includes('{other.name}')")
-        assert "They part in group 0" in held.value("document.getElementById('verdict').innerText")
+        assert "They part in group 0" in held.run("document.getElementById('verdict').innerText")
         held.tap("summary")
         held.wait("document.getElementById('keys0').checkVisibility()")
-        assert held.value(FINGERS) == []
-        assert held.value(SIDEWAYS) == 0
+        assert held.run(FINGERS) == []
+        assert held.run(SIDEWAYS) == 0
         held.swipe(".scroll", 150)
         held.wait("document.querySelector('.scroll').scrollLeft > 100")
-        held.held(800, 380)
+        held.turn(800, 380)
         held.wait("innerWidth === 800")
-        assert held.value(SIDEWAYS) == 0
+        assert held.run(SIDEWAYS) == 0
 
 
 def test_it_asks_nothing_of_a_network_and_complains_of_nothing(chromium: str, tmp_path: Path) -> None:
