@@ -6,7 +6,7 @@ from itertools import product
 
 from unit_keys import Mapping, chained, exact_sum, late, odd
 
-from hwsim.cases.bins.covering import flush_rows
+from hwsim.cases.bins.boundaries import flush_rows
 from hwsim.cases.case import Case, Rows
 from hwsim.spec import Unit
 

@@ -1,15 +1,17 @@
-"""G11: the addend beside the products, chains of beats, and what a promotion's register does."""
+"""G11: the addend beside the products, lengths of sums, chains of beats, and what a promotion's register does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product as cross
 
 from hwsim.base.text import counted
-from hwsim.cases.bins.declare import Declared, Family, Hits, SampledCase, SampledGroup
+from hwsim.cases.bins.declare import Declared, Hits, SampledCase, SampledGroup, Subject, window_family
+from hwsim.cases.bins.exponents import WORDS
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import named
+from hwsim.cases.bins.outcomes import in_units
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product, exact_code, infinities, is_finite, nans, numbers, zeros
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, Filling, Pair, Solution
 from hwsim.formats import Class, FloatFormat, Format, unpack
@@ -17,7 +19,6 @@ from hwsim.formats.codes import all_codes
 from hwsim.model.late import Promoted
 from hwsim.model.terms import Term, addend_term
 
-WORDS = ("add", "subtract")
 LONG = 128  # beats
 LENGTHS = (1, 2, 3, 9)
 Content = Callable[[CaseBuilder, int], list[Filling]]
@@ -90,6 +91,7 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
     single = why if most < 2 else None
     if single is None and not facts.builder.partials:
         single = "the partial sum starts again with every beat"
+    _count_groups(bins, out)
     stuck = out.bin("G11", "products that change nothing of a partial sum", single)
     turns = [
         out.bin("G11", f"partial sum from {word}", single or (_three(facts) if index == 2 else None))
@@ -99,11 +101,9 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        if len(sampled.groups) in bins:
-            hits.add(bins[len(sampled.groups)])
         restart = facts.unit.restart
         for before, after in zip(sampled.groups, sampled.groups[1:], strict=False):
-            if (restart is not None and after.place % restart == 0) or not before.finite or not after.finite:
+            if (restart is not None and after.group.index % restart == 0) or not before.finite or not after.finite:
                 continue
             x, y = before.group.code, after.group.code
             if before.group.overflow or after.group.overflow:
@@ -114,11 +114,38 @@ def _chains(facts: UnitFacts, out: Declared) -> None:
             if all(small) and (x ^ y) >> padding & sign_bit:
                 hits.add(turns[0 if y >> padding & sign_bit else 1])
         for first, second, third in zip(sampled.groups, sampled.groups[1:], sampled.groups[2:], strict=False):
-            if restart is not None and (third.place % restart) < 2:
+            if restart is not None and (third.group.index % restart) < 2:
                 continue
             codes = [group.group.code >> padding & (sign_bit - 1) for group in (first, second, third)]
             if all(group.finite for group in (first, second, third)) and codes[0] and not codes[1] and codes[2]:
                 hits.add(turns[2])
+
+
+def _count_groups(bins: Mapping[int, int], out: Declared) -> None:
+    """Count sums by how many groups they have. bins: of some numbers of groups."""
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        if (count := len(sampled.explanation.groups)) in bins:
+            hits.add(bins[count])
+
+
+def declare_lengths(subject: Subject, out: Declared) -> None:
+    """Groups of a sum; where it ends beside a promotion."""
+    instruction, beats = subject.unit.instruction, subject.unit.promotion_beats
+    whole = instruction.fill // instruction.lanes
+    words = {whole * n: f"a sum of {counted(whole * n, 'group')}" for n in (1, 2, 3)}
+    if not instruction.chain:
+        words = {n: word for n, word in words.items() if n <= instruction.groups}
+    elif beats is not None:
+        words |= _beside_promotions(beats, "group")
+    _count_groups({n: out.bin("G11", word) for n, word in words.items()}, out)
+
+
+def _beside_promotions(beats: int, group: str) -> dict[int, str]:
+    """The lengths of sums that end beside a promotion. group: what a length is in."""
+    words = {beats - 1: f"one {group} before", beats: "at", beats + 1: f"one {group} after"}
+    return {n: f"the sum ends {word} a promotion" for n, word in words.items() if n}
 
 
 def _three(facts: UnitFacts) -> str | None:
@@ -260,37 +287,18 @@ def chains(builder: CaseBuilder, facts: UnitFacts) -> None:
         builder.add("G11/still-cancelled", [builder.filling([large]), builder.filling([small, back][: builder.lanes])])
 
 
-ACCUMULATION = Family(
-    "beats",
-    groups={"G11": "accumulation"},
-    declare=declare_accumulation,
-    directed=(chain, special),
-    rest=(chains,),
-)
+ACCUMULATION = window_family("beats", declare_accumulation, (chain, special), (chains,), groups=("G11",))
 
 
 def declare_promotions(facts: UnitFacts, out: Declared) -> None:
     """Bins of the beats and the effects of promotions."""
     promotion = facts.unit.promotion
     if promotion is not None:
-        _boundaries(promotion.interval // facts.lanes, out)
+        out.section("promotions")
+        beats = promotion.interval // facts.lanes
+        words = {**_beside_promotions(beats, "beat"), 2 * beats + 1: "two promotions and a beat"}
+        _count_groups({n: out.bin("G11", word) for n, word in words.items()}, out)
         _register(promotion.format, facts.result, out)
-
-
-def _boundaries(beats: int, out: Declared) -> None:
-    """Bins of sums that end beside promotions, which come every so many beats."""
-    out.section("promotions")
-    words = {beats - 1: "one beat before", beats: "at", beats + 1: "one beat after"}
-    bins = {n: out.bin("G11", f"the sum ends {word} a promotion") for n, word in words.items() if n}
-    twice = out.bin("G11", "two promotions and a beat")
-
-    @out.cases.append
-    def sample(sampled: SampledCase, hits: Hits) -> None:
-        count = len(sampled.groups)
-        if count in bins:
-            hits.add(bins[count])
-        if count == 2 * beats + 1:
-            hits.add(twice)
 
 
 def _register(fmt: FloatFormat, result: FloatFormat, out: Declared) -> None:
@@ -317,7 +325,7 @@ def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list
     if not partial.sig:
         return ["is of a zero partial sum"]
     low = min(term.exp - term.fraction_bits for term in (register, partial, after))
-    x, y, z = (_at(term, low) for term in (register, partial, after))
+    x, y, z = (in_units(term, low) for term in (register, partial, after))
     if x + y == 0:
         return ["cancels to 0"]
     effects = []
@@ -332,11 +340,6 @@ def _promoted(promoted: Promoted, fmt: FloatFormat, result: FloatFormat) -> list
     if 2 * abs(z - x - y) == ulp:
         return [*effects, f"ties, to the {'larger' if larger else 'smaller'}"]
     return [*effects, "rounds up" if larger else "rounds down"]
-
-
-def _at(term: Term, low: int) -> int:
-    size = term.sig << term.exp - term.fraction_bits - low
-    return -size if term.sign else size
 
 
 def interval(builder: CaseBuilder) -> None:
@@ -473,9 +476,6 @@ def overflow(builder: CaseBuilder) -> None:
             builder.add(f"promotion/overflow{place:+}", [builder.filling([product], shift=shift)], c)
 
 
-PROMOTIONS = Family(
-    "promotions",
-    groups={"G11": "accumulation"},
-    declare=declare_promotions,
-    directed=(interval, register, cancel, tie, apart, overflow),
+PROMOTIONS = window_family(
+    "promotions", declare_promotions, (interval, register, cancel, tie, apart, overflow), groups=("G11",)
 )

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import product as cross
 from typing import NamedTuple, assert_never
 
-from hwsim.cases.bins.declare import Declared, Hits, SampledCase
-from hwsim.cases.bins.outcomes import RoundingPlace, is_raised, rounded, roundings
+from hwsim.cases.bins.declare import Declared, Hits, SampledCase, Subject
+from hwsim.cases.bins.outcomes import RoundingPlace, ends_of, in_units, is_raised, rounded, roundings
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
@@ -301,14 +301,11 @@ def tree(lanes: int) -> Iterator[tuple[int, int]]:
 
 def format_reach(fmt: Format) -> Reach:
     """The reach of a format's numbers."""
-    if isinstance(fmt, ExponentFormat):
-        low = fmt.min_code - fmt.bias
-        return Reach(1, low, fmt.max_code - fmt.bias, low)
-    if isinstance(fmt, FixedFormat):
-        return Reach(fmt.bits - 1, fmt.quantum_exp, fmt.integer_bits, fmt.quantum_exp)
-    # Without subnormals the least normal power of two is none of the format's numbers: its code is zero's.
-    least = fmt.quantum_exp if fmt.subnormals else fmt.emin + 1
-    return Reach(fmt.precision, fmt.quantum_exp, fmt.emax, least)
+    low, top = ends_of(fmt)
+    if isinstance(fmt, FloatFormat):
+        # Without subnormals the least normal power of two is none of the format's numbers: its code is zero's.
+        return Reach(fmt.precision, low, fmt.emax, low if fmt.subnormals else fmt.emin + 1)
+    return Reach(1 if isinstance(fmt, ExponentFormat) else fmt.bits - 1, low, top, low)
 
 
 def _times(x: Reach, y: Reach) -> Reach:
@@ -449,8 +446,8 @@ def decisions(explanation: Explanation) -> Iterator[Decision]:
             continue  # the lowest bit is not one term's alone
         place_of_end = ends.index(end)
         role, small = held[place_of_end]
-        rest = sum(_size(term, end) for index, (_, term) in enumerate(held) if index != place_of_end)
-        size = _size(small, end)
+        rest = sum(in_units(term, end) for index, (_, term) in enumerate(held) if index != place_of_end)
+        size = in_units(small, end)
         if abs(rest) < abs(size):
             continue
         odd = edge_of(fmt, rounding in TIES, keeps, rest, size, end)
@@ -479,12 +476,6 @@ def _matters(fmt: Number, rounding: Rounding, rest: int, size: int, unit_exp: in
 def _end(term: Term) -> int:
     """The exponent of the lowest bit."""
     return (term.sig & -term.sig).bit_length() - 1 + term.exp - term.fraction_bits
-
-
-def _size(term: Term, unit_exp: int) -> int:
-    shift = term.exp - term.fraction_bits - unit_exp
-    size = term.sig << shift if shift >= 0 else term.sig >> -shift
-    return -size if term.sign else size
 
 
 Sum = tuple[str, Number, Rounding, bool, Sequence[tuple[str, Term]]]
@@ -536,11 +527,11 @@ def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
             assert_never(unit.sum)
 
 
-def declare_smaller(unit: Unit, out: Declared) -> None:
+def declare_smaller(subject: Subject, out: Declared) -> None:
     """A bin for each distance of each addition's terms: added and subtracted, with both parities, while they meet."""
     out.section("smaller terms")
     known: dict[str, int] = {}
-    every = {(pair.place, pair.larger, pair.smaller): pair for pair in adders(unit)}
+    every = {(pair.place, pair.larger, pair.smaller): pair for pair in adders(subject.unit)}
     for pair in every.values():
         for distance in range(pair.near + 1):
             for adds, odd in cross((True, False), (0, 1)):

@@ -1,48 +1,60 @@
-"""Bins, the list that groups declare them in, and what a case did, as samplers look at it."""
+"""Bins, families of bins, the plan that they declare them in, and what a case did, as samplers look at it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.case import Case, one_window
+from hwsim.cases.case import Case, Rows, one_window
 from hwsim.cases.solver import CaseBuilder
 from hwsim.formats import Class
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, Pipeline, Unit
+from hwsim.spec.implementation import pipeline as usual_pipeline
 
 SignedTerm = tuple[int, Term, int, int]
 
 
 class SampledGroup(NamedTuple):
-    """One group of a case.
+    """One group of a case of one plain window.
 
-    a, b: the codes of its lanes. place: where in the case it is. finite: no term is NaN or infinite.
     terms: of each product other than zero its lane, the term, how many of its places are below the window (negative:
-    none, with room), and what stands there. Empty unless finite.
+    none, with room), and what stands there. Empty where a term is NaN or infinite.
     addend: the same of the addend, or of the partial sum, if it is not zero; its lane is -1.
     holders: lanes of the products that have the largest exponent `top`; top is None for zeros only.
     """
 
     case: Case
     group: Group
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-    place: int
-    finite: bool
     terms: list[SignedTerm]
     addend: SignedTerm | None
     holders: list[int]
     top: int | None
 
+    @property
+    def every(self) -> list[SignedTerm]:
+        """The terms, and the addend last where there is one."""
+        return self.terms if self.addend is None else [*self.terms, self.addend]
+
+    @property
+    def finite(self) -> bool:
+        """True if no term is NaN or infinite."""
+        return self.group.special is None
+
+    @property
+    def last(self) -> bool:
+        """True if the case ends with this group."""
+        return (self.group.index + 1) * len(self.group.products) == len(self.case.a)
+
 
 class SampledCase(NamedTuple):
-    """A whole case."""
+    """A whole case. groups: of units of one plain window alone."""
 
     case: Case
     explanation: Explanation
@@ -50,23 +62,17 @@ class SampledCase(NamedTuple):
 
 
 def sampled_case(case: Case, explanation: Explanation) -> SampledCase:
-    """A case with the facts that bins sample; groups for one plain window alone. explanation: the definition's."""
-    rule, lanes = explanation.unit.sum, explanation.unit.instruction.lanes
-    sampled: list[SampledGroup] = []
+    """A case with the facts that bins sample. explanation: the definition's."""
+    rule = explanation.unit.sum
     if not isinstance(rule, AlignedSum) or not one_window(explanation.unit):
-        return SampledCase(case, explanation, sampled)
-    for index, group in enumerate(explanation.groups):
-        start = index * lanes
-        sampled.append(
-            _group(case, group, case.a[start : start + lanes], case.b[start : start + lanes], index, rule.fraction_bits)
-        )
-    return SampledCase(case, explanation, sampled)
+        return SampledCase(case, explanation, [])
+    return SampledCase(case, explanation, [_group(case, group, rule.fraction_bits) for group in explanation.groups])
 
 
-def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], index: int, window: int) -> SampledGroup:
-    top, finite = group.max_exp, group.special is None
-    if not finite or top is None:
-        return SampledGroup(case, group, a, b, index, finite, [], None, [], None)
+def _group(case: Case, group: Group, window: int) -> SampledGroup:
+    top = group.max_exp
+    if group.special is not None or top is None:
+        return SampledGroup(case, group, [], None, [], None)
     terms, holders = [], []
     for lane, term in enumerate(group.products):
         if term.sig:
@@ -78,7 +84,7 @@ def _group(case: Case, group: Group, a: tuple[int, ...], b: tuple[int, ...], ind
     if start is not None and start.cls is Class.NORMAL:
         below = top - start.exp + start.fraction_bits - window
         addend = (-1, start, below, start.sig & ((1 << below) - 1) if below > 0 else 0)
-    return SampledGroup(case, group, a, b, index, True, terms, addend, holders, top)
+    return SampledGroup(case, group, terms, addend, holders, top)
 
 
 MARKS = ("+", "-")  # of a sign of 0 and of 1
@@ -138,20 +144,94 @@ class Declared:
         return len(self.bins) - 1
 
 
-@dataclass(frozen=True)
-class Family:
-    """Bins of one or two groups, and what solves for cases that hit them.
+class Subject:
+    """A unit whose bins are declared, and what its cases are made with.
 
-    name: with that of a solver it keys the solver's random choices, so that neither may change. groups: their titles,
-    by name. declare: declares the bins, and what counts them. directed: solvers of directed cases, all of which are
-    kept. rest: solvers for bins that no directed case hits; their cases are kept where they hit something new.
+    rows: collects those that are laid out; any unit has some. seed: of choices between operands that serve as well.
     """
 
-    name: str
-    groups: Mapping[str, str]
-    declare: Callable[[UnitFacts, Declared], None]
-    directed: tuple[Callable[[CaseBuilder], None], ...]
-    rest: tuple[Callable[[CaseBuilder, UnitFacts], None], ...] = ()
+    def __init__(self, unit: Unit, seed: int = 0):
+        self.unit, self.seed, self.rows = unit, seed, Rows(unit)
+
+    @cached_property
+    def facts(self) -> UnitFacts:
+        """The numbers of one plain window. Raises NotImplementedYet for other units."""
+        return UnitFacts(self.unit)
+
+    @cached_property
+    def builder(self) -> CaseBuilder:
+        """The solver of one plain window. Raises NotImplementedYet for other units."""
+        return CaseBuilder(self.unit, self.seed)
+
+
+MakesCases = Callable[[Subject], Iterable[Case]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Bins, and what makes cases that hit them.
+
+    units: True of each unit that has the bins. declare: declares them, and what counts them. directed: makes directed
+    cases, all of which are kept. rest: makes cases for bins of these groups that no directed case hits; they are kept
+    where they hit something new.
+    """
+
+    units: Callable[[Unit], bool]
+    declare: Callable[[Subject, Declared], None] | None = None
+    directed: tuple[MakesCases, ...] = ()
+    rest: tuple[MakesCases, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+def every_unit(_unit: Unit) -> bool:
+    """True of any unit."""
+    return True
+
+
+def not_one_window(unit: Unit) -> bool:
+    """True if a unit has more, or other, than one plain window."""
+    return not one_window(unit)
+
+
+def window_family(
+    name: str,
+    declare: Callable[[UnitFacts, Declared], None],
+    directed: tuple[Callable[[CaseBuilder], None], ...],
+    rest: tuple[Callable[[CaseBuilder, UnitFacts], None], ...] = (),
+    groups: tuple[str, ...] = (),
+    units: Callable[[Unit], bool] = every_unit,
+) -> Family:
+    """A family of units of one plain window, whose cases are solved for.
+
+    name: with that of a solver it keys the solver's random choices, so that neither may change. units: of those of one
+    plain window.
+    """
+
+    def solved(solve: Callable[..., None], facts: bool, subject: Subject) -> list[Case]:
+        builder = subject.builder
+        builder.cases.clear()
+        builder.start(name, solve.__name__)
+        solve(builder, subject.facts) if facts else solve(builder)
+        return list(builder.cases)
+
+    return Family(
+        lambda unit: one_window(unit) and units(unit),
+        lambda subject, out: declare(subject.facts, out),
+        tuple(partial(solved, solve, False) for solve in directed),
+        tuple(partial(solved, solve, True) for solve in rest),
+        groups,
+    )
+
+
+def laid(*lays: Callable[[Rows], None]) -> tuple[MakesCases, ...]:
+    """Makers of cases that are laid out as rows, of names that none before them has."""
+
+    def made(lay: Callable[[Rows], None], subject: Subject) -> list[Case]:
+        before = len(subject.rows.cases)
+        lay(subject.rows)
+        return list(subject.rows.cases.values())[before:]
+
+    return tuple(partial(made, lay) for lay in lays)
 
 
 BACK_TO_BACK, ONE_IDLE = "beats back to back", "one cycle without a beat"
@@ -175,8 +255,7 @@ def contexts_open(count: int) -> str:
     return counted(count, "context", "open")
 
 
-def declare_interface(unit: Unit, pipeline: Pipeline, out: Declared) -> None:
-    """Gaps, back-pressure, resets, contexts."""
+def _interface(unit: Unit, pipeline: Pipeline, out: Declared) -> None:
     stages = range(1, pipeline.latency + 1)
     out.section("interface")
     names = [BACK_TO_BACK, ONE_IDLE, *map(bubble, stages), FULL_STANDSTILL, LONELY_RESULT, *map(reset_with, stages)]
@@ -195,5 +274,10 @@ def _never_waits(unit: Unit, pipeline: Pipeline) -> str | None:
 def interface_bins(unit: Unit, pipeline: Pipeline) -> tuple[CoverageBin, ...]:
     """The bins of one implementation of a unit; a unit's plan has those of its usual one."""
     out = Declared()
-    declare_interface(unit, pipeline, out)
+    _interface(unit, pipeline, out)
     return tuple(out.bins)
+
+
+def declare_interface(subject: Subject, out: Declared) -> None:
+    """Gaps, back-pressure, resets, contexts."""
+    _interface(subject.unit, usual_pipeline(subject.unit), out)

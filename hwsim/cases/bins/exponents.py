@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product as cross
 
 from hwsim.base.text import counted
-from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
+from hwsim.cases.bins.declare import Declared, Hits, SampledGroup, window_family
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import Product, negate, numbers, zeros
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, CaseBuilder, Solution, Solutions, signs_of
@@ -165,11 +165,8 @@ def extreme_addends(builder: CaseBuilder) -> None:
             builder.add_beat(f"extreme/{'neg-' if sign else ''}{name}-{company}", products, Addend(term, signed))
 
 
-DISTANCES = Family(
-    "distances",
-    groups={"G2": "alignment distance"},
-    declare=declare_distances,
-    directed=(between_products, to_the_addend, extreme_addends),
+DISTANCES = window_family(
+    "distances", declare_distances, (between_products, to_the_addend, extreme_addends), groups=("G2",)
 )
 
 
@@ -436,12 +433,8 @@ def _largest(fmt: Number) -> list[int]:
     return [code] if opposite is None else [code, opposite]
 
 
-REFERENCES = Family(
-    "references",
-    groups={"G3": "reference exponent"},
-    declare=declare_references,
-    directed=(lanes, zero_times, subnormals),
-    rest=(least_subnormals, lane_pairs),
+REFERENCES = window_family(
+    "references", declare_references, (lanes, zero_times, subnormals), (least_subnormals, lane_pairs), groups=("G3",)
 )
 
 
@@ -474,8 +467,7 @@ def _depths(facts: UnitFacts, floor: int, out: Declared) -> None:
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.top == floor:
-            terms = sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
-            d = floor - max(term.exp for _, term, _, _ in terms)
+            d = floor - max(term.exp for _, term, _, _ in sampled.every)
             if d > 0:
                 hits.add(bins[min(d, last) - 1])
 
@@ -491,7 +483,7 @@ def _shown(facts: UnitFacts, floor: int, out: Declared) -> None:
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         group = sampled.group
-        if sampled.top != floor or (sampled.place + 1) * facts.lanes != len(sampled.case.a):
+        if sampled.top != floor or not sampled.last:
             return
         terms = group.products if group.addend is None else (*group.products, group.addend)
         for step, index in bins.items():
@@ -559,4 +551,4 @@ def _shifts(builder: CaseBuilder, place: int) -> Iterator[int]:
     )
 
 
-FLOORS = Family("floors", groups={}, declare=declare_floors, directed=(depths, at_the_end))
+FLOORS = window_family("floors", declare_floors, (depths, at_the_end))

@@ -440,8 +440,7 @@ class UnitFacts:
     @cached_property
     def product_exps(self) -> tuple[int, int]:
         """The least and the largest exponent of a product, scales counted."""
-        low, high = self.builder.scale_ends
-        return self.exps[0] + low, self.exps[-1] + high
+        return _product_exps(self.builder)
 
     def floored(self, exp: int) -> str | None:
         """The reason why max_exp cannot be as low as this, to which scales add, or None."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product as cross
 
 from hwsim.base.text import counted
-from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
+from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledGroup, SignedTerm, window_family
 from hwsim.cases.bins.facts import UnitFacts, changes_what_is_kept
 from hwsim.cases.palette import Product, distinct, factors_ending
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, SignPair, Solution, Solutions, signs_of
@@ -119,13 +119,11 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        losing = [term for term in sampled.terms if term[3]]
-        if sampled.addend is not None and sampled.addend[3]:
-            losing.append(sampled.addend)
-        if len(losing) != 1:
+        lost = losing(sampled)
+        if len(lost) != 1:
             return
-        lane, _, below, field = losing[0]
-        if field & (field - 1) or (shows and not _shows(sampled, losing[0], facts)):
+        lane, _, below, field = lost[0]
+        if field & (field - 1) or (shows and not _shows(sampled, lost[0], facts)):
             return
         depth = below - field.bit_length() + 1
         if lane >= 0:
@@ -136,7 +134,7 @@ def _single(facts: UnitFacts, out: Declared) -> None:
 
 def _shows(sampled: SampledGroup, signed_term: SignedTerm, facts: UnitFacts) -> bool:
     """True if the case's last sum would be another one if a term had no bits below the window."""
-    if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
+    if not sampled.last:
         return False
     lane, term, below, _ = signed_term
     rest = -(term.sig >> below) if term.sign else term.sig >> below
@@ -406,12 +404,12 @@ def last_bits(builder: CaseBuilder, facts: UnitFacts) -> None:
                 builder.add_beat(f"G4/last-{field:x}-{places:02}-{sign}", row[: builder.lanes])
 
 
-LOST_BITS = Family(
+LOST_BITS = window_family(
     "lostbits",
-    groups={"G4": "lost bits"},
-    declare=declare_lost_bits,
-    directed=(of_products, of_the_addend, of_many_lanes, at_the_edge),
-    rest=(single_bits, under_addend, many_alike, last_bits),
+    declare_lost_bits,
+    (of_products, of_the_addend, of_many_lanes, at_the_edge),
+    (single_bits, under_addend, many_alike, last_bits),
+    groups=("G4",),
 )
 
 
@@ -494,16 +492,13 @@ def _powers(builder: CaseBuilder, sign: int, exp: int) -> list[Product]:
 
 def losing(sampled: SampledGroup) -> list[SignedTerm]:
     """The terms that lose a 1."""
-    every = sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
-    return [term for term in every if term[3]]
+    return [term for term in sampled.every if term[3]]
 
 
 def decides(facts: UnitFacts, sampled: SampledGroup) -> bool:
     """True if the case's last sum would be rounded otherwise if no term had lost a 1."""
-    if (sampled.place + 1) * facts.lanes != len(sampled.case.a):
-        return False
     group = sampled.group
-    return facts.builder.definition.round(group.total, sampled.top, False).code != group.code
+    return sampled.last and facts.builder.definition.round(group.total, sampled.top, False).code != group.code
 
 
 def _never(facts: UnitFacts, differ: bool) -> str | None:
@@ -587,4 +582,4 @@ def _beside(builder: CaseBuilder, total: int, top: int, product: Product) -> Ite
                 yield solution
 
 
-STICKY = Family("sticky", groups={}, declare=declare_sticky, directed=(deciding,))
+STICKY = window_family("sticky", declare_sticky, (deciding,))

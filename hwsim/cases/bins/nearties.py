@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product as cross
 
-from hwsim.cases.bins.adder_rows import ExactNumber, laid, number_code, powers_for, product_codes
+from hwsim.cases.bins.adder_rows import ExactNumber, Significand, laid, number_code, powers_for, product_codes
 from hwsim.cases.bins.adders import (
     PARTIAL,
     PRODUCT,
@@ -30,7 +30,6 @@ FEW = 4  # products of them that are kept
 LEAST = 4  # of the least products, that are powers of two
 TOPS = 6  # exponents of a larger term that are tried, those nearest to that of 1
 Factors = tuple[int, int]
-Significand = tuple[int, Factors | None]
 
 
 def near_rows(rows: Rows) -> None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import product as cross
 from typing import assert_never
 
-from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
+from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase, SampledGroup, Subject, window_family
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import EXHAUSTIVE_BITS, infinities, nans, negate, numbers, zeros
 from hwsim.cases.solver import CaseBuilder, Pair
@@ -14,6 +14,7 @@ from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.rounding import rounds_inward
 from hwsim.model.terms import Term
+from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
 SPECIAL = ("NaN", "Inf")
@@ -90,40 +91,51 @@ class _Table(dict[int, int]):
         return self[code]
 
 
-def pairs_of_classes(facts: UnitFacts) -> list[tuple[str, str]]:
+def pairs_of_classes(unit: Unit) -> list[tuple[str, str]]:
     """Every pair of a class of a and one of b, in the order of the parts."""
-    a, b = facts.factors
-    return [(x, y) for x in classes(a) for y in classes(b)]
+    return list(cross(classes(unit.operands.a), classes(unit.operands.b)))
+
+
+def _tables(unit: Unit) -> tuple[_Table, _Table]:
+    """Of codes of a and of b, numbers whose sum is that of their pair of classes."""
+    of_a, of_b = classes(unit.operands.a), classes(unit.operands.b)
+    table_a = _Table(unit.operands.a, {name: len(of_b) * index for index, name in enumerate(of_a)})
+    return table_a, _Table(unit.operands.b, {name: index for index, name in enumerate(of_b)})
+
+
+def declare_pairs(subject: Subject, out: Declared) -> None:
+    """Each pair of classes."""
+    out.section("pairs")
+    bins = [out.bin("G1", f"{x} x {y}") for x, y in pairs_of_classes(subject.unit)]
+    table_a, table_b = _tables(subject.unit)
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for group in sampled.explanation.groups:
+            pairs = zip(group.codes_a, group.codes_b, strict=True)
+            hits.update([bins[table_a[x] + table_b[y]] for x, y in pairs])
 
 
 def declare_operands(facts: UnitFacts, out: Declared) -> None:
-    """Each pair of classes; all of them through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
+    """All pairs of classes through each lane; the top binade that an IEEE decoder takes for Inf and NaN.
 
     A part of the lanes' bins is lane * pairs + pair.
     """
-    a, b = facts.factors
-    every = pairs_of_classes(facts)
-    count, width = len(every), len(classes(b))
-    out.section("pairs")
-    bins = [out.bin("G1", f"{x} x {y}") for x, y in every]
+    count = len(pairs_of_classes(facts.unit))
     out.section("pairs by lane")
     for lane in range(facts.lanes):
         out.bin("G1", f"every pair of classes through lane {lane}", parts=count)
-    table_a = _Table(a, {name: width * index for index, name in enumerate(classes(a))})
-    table_b = _Table(b, {name: index for index, name in enumerate(classes(b))})
+    table_a, table_b = _tables(facts.unit)
     out.section("top binade")
-    tops = [(side, _top_binade(fmt, out, "ab"[side])) for side, fmt in enumerate((a, b))]
+    tops = [_top_binade(fmt, out, "ab"[side]) for side, fmt in enumerate(facts.factors)]
 
     @out.groups.append
     def sample(sampled: SampledGroup, hits: Hits) -> None:
-        hits.update([bins[table_a[x] + table_b[y]] for x, y in zip(sampled.a, sampled.b, strict=True)])
-        for side, top in tops:
-            for code, index in top.items():
-                if code in (sampled.b if side else sampled.a):
-                    hits.add(index)
+        for top, codes in zip(tops, (sampled.group.codes_a, sampled.group.codes_b), strict=True):
+            hits.update([index for code, index in top.items() if code in codes])
 
     def parts(sampled: SampledGroup) -> list[int]:
-        lanes = zip(sampled.a, sampled.b, strict=True)
+        lanes = zip(sampled.group.codes_a, sampled.group.codes_b, strict=True)
         return [lane * count + table_a[x] + table_b[y] for lane, (x, y) in enumerate(lanes)]
 
     out.parts = parts
@@ -170,7 +182,7 @@ def class_pairs(builder: CaseBuilder) -> None:
 
 def class_rows(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes of numbers through every lane, a pair in each lane of a row."""
-    finite = [pair for pair in pairs_of_classes(facts) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
+    finite = [pair for pair in pairs_of_classes(facts.unit) if not any(pair_of[1:] in SPECIAL for pair_of in pair)]
     for row in range(len(finite)):
         held = [finite[(row + lane) % len(finite)] for lane in range(builder.lanes)]
         builder.add(
@@ -180,7 +192,7 @@ def class_rows(builder: CaseBuilder, facts: UnitFacts) -> None:
 
 def class_specials(builder: CaseBuilder, facts: UnitFacts) -> None:
     """Every pair of classes with NaN or an infinity through every lane, alone beside numbers, so that it shows."""
-    special = [pair for pair in pairs_of_classes(facts) if any(cls[1:] in SPECIAL for cls in pair)]
+    special = [pair for pair in pairs_of_classes(facts.unit) if any(cls[1:] in SPECIAL for cls in pair)]
     plain = builder.ends()[0]
     for index, pair in enumerate(special):
         for lane in range(builder.lanes):
@@ -194,13 +206,7 @@ def _codes_of(facts: UnitFacts, pair: tuple[str, str], turn: int) -> Pair:
     return a[turn % len(a)], b[turn * 7 % len(b)]
 
 
-OPERANDS = Family(
-    "operands",
-    groups={"G1": "operands"},
-    declare=declare_operands,
-    directed=(class_pairs,),
-    rest=(class_rows, class_specials),
-)
+OPERANDS = window_family("operands", declare_operands, (class_pairs,), (class_rows, class_specials), groups=("G1",))
 
 
 def declare_specials(facts: UnitFacts, out: Declared) -> None:
@@ -215,7 +221,8 @@ def no_nan(fmt: Format) -> str | None:
     return None if fmt.has_nan else f"{fmt.name} has no NaN"
 
 
-def _no_infinity(fmt: Format) -> str | None:
+def no_infinity(fmt: Format) -> str | None:
+    """The reason why no code of a format is infinite, or None."""
     return None if fmt.infinities else f"{fmt.name} has no infinity"
 
 
@@ -226,7 +233,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
         for side, fmt in enumerate(facts.factors)
     ]
     addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(facts)) if facts.addends else None
-    inf = [_no_infinity(fmt) for fmt in facts.factors]
+    inf = [no_infinity(fmt) for fmt in facts.factors]
     nan = [no_nan(fmt) for fmt in facts.factors]
     none = (inf[0] if inf[0] and inf[1] else None) or (nan[0] if nan[0] and nan[1] else None)
     both = out.bin("G10", "NaN in one lane, infinity in another", none or facts.single)
@@ -254,7 +261,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
 
 
 def _infinity(facts: UnitFacts, out: Declared) -> None:
-    none = [_no_infinity(fmt) for fmt in facts.factors]
+    none = [no_infinity(fmt) for fmt in facts.factors]
     neither = none[0] if none[0] and none[1] else None
     out.section("infinity")
     times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
@@ -304,7 +311,7 @@ def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:
     """The reason why no addend of a group is an infinity of that sign, or None."""
     fmt, rule = facts.builder.addend_format, facts.unit.result
     if fmt is not None and (infinities(fmt) or not facts.goes_on):
-        return _no_infinity(fmt)
+        return no_infinity(fmt)
     if facts.range.overflow and _beyond(facts, sign) is Class.INFINITY:
         return None
     infinite = any(infinities(factor) for factor in facts.factors)
@@ -484,10 +491,6 @@ def nan_beside_infinity(builder: CaseBuilder, facts: UnitFacts) -> None:
         builder.add(f"G10/beside{index}", [builder.filling(pair, exact=True)])
 
 
-SPECIALS = Family(
-    "operands",
-    groups={"G10": "specials"},
-    declare=declare_specials,
-    directed=(zeros_alone, nan, infinity),
-    rest=(nan_beside_infinity,),
+SPECIALS = window_family(
+    "operands", declare_specials, (zeros_alone, nan, infinity), (nan_beside_infinity,), groups=("G10",)
 )

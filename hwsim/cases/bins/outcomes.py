@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product as cross
 from typing import NamedTuple, assert_never
 
-from hwsim.base.text import counted
-from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase
-from hwsim.cases.bins.operands import classes, classify
+from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase, Subject
+from hwsim.cases.bins.operands import no_infinity, no_nan
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.palette import zeros
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, unpack
@@ -135,7 +134,7 @@ def _last(unit: Unit) -> RoundingPlace | None:
 def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
     """The terms of a rounded sum; None where scales, or other rules, leave no bounds."""
     if place.name == FIRST:
-        x, y = (_ends(fmt) for fmt in _first_factors(unit))
+        x, y = (ends_of(fmt) for fmt in _first_factors(unit))
         return Addends(x[0] + y[0], x[1] + y[1], None, "partial sums times a scale")
     products = _products(unit)
     if products is None:
@@ -192,7 +191,7 @@ def _products(unit: Unit) -> tuple[int, int] | None:
     # Of a sum that loses nothing, ones' complement takes a unit of the places that are left.
     if window < 0 or (cut is not None and cut.lost == "ones-complement"):
         return None
-    ends = [_ends(fmt) for fmt in (unit.operands.a, unit.operands.b, *scales)]
+    ends = [ends_of(fmt) for fmt in (unit.operands.a, unit.operands.b, *scales)]
     quantum, top = sum(least for least, _ in ends), sum(most for _, most in ends)
     if (places := _complemented(unit)) is not None:
         emin = sum(fmt.emin for fmt in (unit.operands.a, unit.operands.b)) + sum(least for least, _ in ends[2:])
@@ -240,7 +239,7 @@ def _saturated(unit: Unit, place: RoundingPlace, groups: int) -> list[Number]:
     ]
 
 
-def _ends(fmt: Number | ExponentFormat) -> tuple[int, int]:
+def ends_of(fmt: Number | ExponentFormat) -> tuple[int, int]:
     """Exponents of powers of two: every number is a multiple of the one, and none exceeds the other."""
     if isinstance(fmt, ExponentFormat):
         return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
@@ -491,11 +490,11 @@ def outcome(place: RoundingPlace, terms: Sequence[Term], code: int, overflow: bo
     if any(term.cls in SPECIAL for term in terms):
         return ["is not finite"]
     low = min(term.exp - term.fraction_bits for term in (*terms, after))
-    sizes = [_at(term, low) for term in terms]
+    sizes = [in_units(term, low) for term in terms]
     total = sum(sizes)
     if total == 0:
         return (["cancels to 0"] if any(sizes) else ["is of zeros alone"]) if place.adds else []
-    outcomes, got = [], _at(after, low)
+    outcomes, got = [], in_units(after, low)
     if isinstance(place.format, FloatFormat):
         number = place.format, int(total < 0), abs(total), low, place.rounding
         whole = round_to(*number, "saturate")
@@ -531,46 +530,29 @@ def _raises(fmt: FloatFormat, rounded: Rounded) -> bool:
     return rounded.tiny and rounded.code >> fmt.padding & fmt.sign_bit - 1 == 1 << fmt.fraction_bits
 
 
-def _at(term: Term, low: int) -> int:
-    size = term.sig << term.exp - term.fraction_bits - low
+def in_units(term: Term, unit_exp: int) -> int:
+    """A term in units of 2^unit_exp, with its sign; bits below that are dropped."""
+    shift = term.exp - term.fraction_bits - unit_exp
+    size = term.sig << shift if shift >= 0 else term.sig >> -shift
     return -size if term.sign else size
 
 
-def declare_outcomes(unit: Unit, out: Declared) -> None:
-    """All bins but those of the ports."""
-    _operands(unit, out)
-    _roundings(unit, out)
-    _results(unit, out)
-    _specials(unit, out)
-    _lengths(unit, out)
-    _late_window(unit, out)
-    _cut(unit, out)
-
-
-def _operands(unit: Unit, out: Declared) -> None:
-    """Pairs of classes; each lane alone."""
-    a, b = unit.operands.a, unit.operands.b
-    out.section("pairs")
-    pairs = {(x, y): out.bin("G1", f"{x} x {y}") for x in classes(a) for y in classes(b)}
+def declare_lanes(subject: Subject, out: Declared) -> None:
+    """Each lane alone."""
     out.section("lanes alone")
-    lanes = [out.bin("G1", f"only lane {lane} has a product other than zero") for lane in range(unit.instruction.lanes)]
-    known: dict[tuple[int, int], int] = {}
+    lanes = [out.bin("G1", f"only lane {lane} has a product other than zero") for lane in range(subject.rows.lanes)]
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
         for group in sampled.explanation.groups:
-            for pair in zip(group.codes_a, group.codes_b, strict=True):
-                if pair not in known:
-                    known[pair] = pairs[classify(a, pair[0]), classify(b, pair[1])]
-                hits.add(known[pair])
             holding = [lane for lane, term in enumerate(group.products) if term.cls is not Class.ZERO]
             if len(holding) == 1:
                 hits.add(lanes[holding[0]])
 
 
-def _roundings(unit: Unit, out: Declared) -> None:
-    """Bins of the outcomes of every rounding."""
-    every = roundings(unit)
+def declare_outcomes(subject: Subject, out: Declared) -> None:
+    """What each rounding does."""
+    unit, every = subject.unit, roundings(subject.unit)
     bins = {
         (place.name, word): out.bin("G7", f"{place.name} {word}", never(place, word) or impossible(unit, place, word))
         for place in every.values()
@@ -647,9 +629,9 @@ def _special_term(fmt: Format, code: int) -> Term:
     return Term(0, 0, 0, 0, cls if cls in SPECIAL else Class.INFINITY)
 
 
-def _results(unit: Unit, out: Declared) -> None:
-    """Bins of the classes of results."""
-    fmt = unit.output
+def declare_results(subject: Subject, out: Declared) -> None:
+    """Classes of results."""
+    unit, fmt = subject.unit, subject.unit.output
     words = {
         (Class.ZERO, 0): "+0", (Class.ZERO, 1): "-0", (Class.NORMAL, 0): "positive", (Class.NORMAL, 1): "negative",
         (Class.INFINITY, 0): "+infinity", (Class.INFINITY, 1): "-infinity", (Class.NAN, 0): "NaN",
@@ -681,15 +663,12 @@ def _results(unit: Unit, out: Declared) -> None:
 def _no_result(fmt: Number, cls: Class, sign: int) -> str | None:
     if cls is Class.ZERO and sign and not fmt.signed_zero:
         return f"{fmt.name} has one zero"
-    if cls is Class.INFINITY and not fmt.infinities:
-        return f"{fmt.name} has no infinity"
-    if cls is Class.NAN and not fmt.has_nan:
-        return f"{fmt.name} has no NaN"
-    return None
+    return no_infinity(fmt) if cls is Class.INFINITY else no_nan(fmt) if cls is Class.NAN else None
 
 
-def _specials(unit: Unit, out: Declared) -> None:
+def declare_specials(subject: Subject, out: Declared) -> None:
     """NaN and infinities in each lane and in the addend; zeros by their signs."""
+    unit = subject.unit
     lanes, fmt = range(unit.instruction.lanes), unit.operands.addend
     factors = (("a", unit.operands.a), ("b", unit.operands.b))
     nan = [
@@ -737,59 +716,43 @@ def _specials(unit: Unit, out: Declared) -> None:
             hits.add(zero[2 * explanation.groups[0].products[0].sign + addend.sign])
 
 
-def _lengths(unit: Unit, out: Declared) -> None:
-    """Groups of a sum; where it ends beside a promotion."""
-    instruction, beats = unit.instruction, unit.promotion_beats
-    whole = instruction.fill // instruction.lanes
-    words = {whole * n: f"a sum of {counted(whole * n, 'group')}" for n in (1, 2, 3)}
-    if not instruction.chain:
-        words = {n: word for n, word in words.items() if n <= instruction.groups}
-    elif beats is not None:
-        ends = {beats - 1: "one group before", beats: "at", beats + 1: "one group after"}
-        words |= {n: f"the sum ends {word} a promotion" for n, word in ends.items() if n}
-    bins = {n: out.bin("G11", word) for n, word in words.items()}
+def declare_cut(subject: Subject, out: Declared) -> None:
+    """The bits that a window's sum loses before it is rounded, by its sign."""
+    rule = subject.unit.sum
+    assert isinstance(rule, AlignedSum) and rule.cut is not None
+    bins = [out.bin("G4", f"a {word} sum loses ones in its lowest places") for word in ("positive", "negative")]
+    below = (1 << rule.cut.bits) - 1
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        if (count := len(sampled.explanation.groups)) in bins:
-            hits.add(bins[count])
-
-
-def _cut(unit: Unit, out: Declared) -> None:
-    """Bins of the bits that a window's sum loses before it is rounded, by its sign."""
-    if not isinstance(unit.sum, AlignedSum) or unit.sum.cut is None:
-        return
-    bins = [out.bin("G4", f"a {word} sum loses ones in its lowest places") for word in ("positive", "negative")]
-    below = (1 << unit.sum.cut.bits) - 1
-
-    @out.cases.append
-    def sample_cut(sampled: SampledCase, hits: Hits) -> None:
         for group in sampled.explanation.groups:
             if group.uncut is not None and abs(group.uncut) & below:
                 hits.add(bins[group.uncut < 0])
 
 
-def _late_window(unit: Unit, out: Declared) -> None:
-    """Bins of a late addend's window, and of the higher of two windows."""
-    late = unit.late
-    if isinstance(late, LateInWindow):
-        dropped = out.bin("G4", "the late addend is dropped") if late.drop_below is not None else -1
-        cut = out.bin("G4", "sum and addend together are cut") if late.total_bits is not None else -1
+def declare_late_window(subject: Subject, out: Declared) -> None:
+    """What a late addend's window drops and cuts."""
+    late = subject.unit.late
+    assert isinstance(late, LateInWindow)
+    dropped = out.bin("G4", "the late addend is dropped") if late.drop_below is not None else -1
+    cut = out.bin("G4", "sum and addend together are cut") if late.total_bits is not None else -1
 
-        @out.cases.append
-        def sample_window(sampled: SampledCase, hits: Hits) -> None:
-            for added in sampled.explanation.additions.values():
-                if added.window is not None:
-                    hits.update([dropped] * added.window.dropped + [cut] * (cut >= 0 and added.window.cut > 0))
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for added in sampled.explanation.additions.values():
+            if added.window is not None:
+                hits.update([dropped] * added.window.dropped + [cut] * (cut >= 0 and added.window.cut > 0))
 
-    if isinstance(unit.sum, EvenOddSum):
-        words = ("even lanes stand higher", "odd lanes stand higher", "even and odd lanes stand alike")
-        bins = [out.bin("G3", word) for word in words]
 
-        @out.cases.append
-        def sample_halves(sampled: SampledCase, hits: Hits) -> None:
-            for group in sampled.explanation.groups:
-                if group.halves is not None:
-                    even, odd = group.halves.even.max_exp, group.halves.odd.max_exp
-                    if even is not None and odd is not None:
-                        hits.add(bins[0 if even > odd else 1 if odd > even else 2])
+def declare_halves(_subject: Subject, out: Declared) -> None:
+    """The higher of two windows."""
+    words = ("even lanes stand higher", "odd lanes stand higher", "even and odd lanes stand alike")
+    bins = [out.bin("G3", word) for word in words]
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for group in sampled.explanation.groups:
+            if group.halves is not None:
+                even, odd = group.halves.even.max_exp, group.halves.odd.max_exp
+                if even is not None and odd is not None:
+                    hits.add(bins[0 if even > odd else 1 if odd > even else 2])

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from hwsim.base.errors import InputError
-from hwsim.cases.bins.accumulation import ACCUMULATION, PROMOTIONS
-from hwsim.cases.bins.adders import adders, declare_smaller
+from hwsim.cases.bins.adders import adders
 from hwsim.cases.bins.declare import (
     CaseSampler,
     CoverageBin,
@@ -20,22 +19,21 @@ from hwsim.cases.bins.declare import (
     GroupSampler,
     How,
     PartSampler,
-    declare_interface,
+    Subject,
     sampled_case,
 )
-from hwsim.cases.bins.exponents import DISTANCES, FLOORS, REFERENCES
-from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.bins.lostbits import LOST_BITS, STICKY
-from hwsim.cases.bins.operands import OPERANDS, SPECIALS
-from hwsim.cases.bins.outcomes import declare_outcomes
-from hwsim.cases.bins.roundings import RANGES, ROUNDINGS
-from hwsim.cases.bins.scales import SCALES
-from hwsim.cases.bins.sums import SUMS
-from hwsim.cases.case import Case, dot, one_window, supports
+from hwsim.cases.bins.families import families_of
+from hwsim.cases.case import Case, dot, supports
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation
 from hwsim.spec import Unit
-from hwsim.spec.implementation import pipeline
+
+# The groups of bins, by name.
+TITLES = (
+    "operands", "alignment distance", "reference exponent", "lost bits", "cancellation", "growth", "rounding",
+    "near misses", "range", "specials", "accumulation", "interface",
+)  # fmt: skip
+GROUPS = {f"G{number}": title for number, title in enumerate(TITLES, 1)}
 
 # Sentences of every unit, and of those that have an addend or a sum so far, scales, a promotion, rounded additions.
 EVERY, ADDEND, SCALE, PROMOTION, ADDS = "", "addend", "scale", "promotion", "adds"
@@ -179,22 +177,6 @@ def case_meaning(name: str) -> str:
     return f"directed: {DIRECTED[family]}" if family in DIRECTED else ""
 
 
-FAMILIES = (
-    OPERANDS,
-    DISTANCES,
-    REFERENCES,
-    FLOORS,
-    LOST_BITS,
-    SUMS,
-    ROUNDINGS,
-    STICKY,
-    RANGES,
-    SCALES,
-    SPECIALS,
-    ACCUMULATION,
-    PROMOTIONS,
-)
-GROUPS = {group: title for family in FAMILIES for group, title in family.groups.items()} | {"G12": "interface"}
 LANES = re.compile(r"lane (\d+) sets max_exp, lane (\d+) straddles the window")
 AXES = {"G3": ("lane of max_exp", "lane that straddles")}
 
@@ -203,7 +185,7 @@ AXES = {"G3": ("lane of max_exp", "lane that straddles")}
 class CoveragePlan:
     """Events that can happen in a unit, as bins. `hwsim.cases.bins.Counter` counts them.
 
-    bins: in the order of their groups. sections: where each section of them begins. group_samplers, case_samplers,
+    bins: in the order of their families. sections: where each section of them begins. group_samplers, case_samplers,
     parts: what a counter asks for hits, as indices of bins; parts are those of the bins that have several, numbered
     through.
     """
@@ -229,20 +211,15 @@ class CoveragePlan:
 
 @lru_cache(maxsize=16)
 def plan(unit: Unit) -> CoveragePlan:
-    """The coverage plan of a unit: of one plain window by families of its own, of any other by outcomes.
+    """The coverage plan of a unit: the bins of all families that it has.
 
     Raises NotImplementedYet for a unit without bins (`hwsim.cases.case`).
     """
     supports(unit).demand()
-    out = Declared()
-    if one_window(unit):
-        facts = UnitFacts(unit)
-        for family in FAMILIES:
-            family.declare(facts, out)
-    else:
-        declare_outcomes(unit, out)
-    declare_smaller(unit, out)
-    declare_interface(unit, pipeline(unit), out)
+    out, subject = Declared(), Subject(unit)
+    for family in families_of(unit):
+        if family.declare is not None:
+            family.declare(subject, out)
     return CoveragePlan(unit, tuple(out.bins), tuple(out.groups), tuple(out.cases), out.parts, out.sections)
 
 

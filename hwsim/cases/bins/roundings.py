@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import product as cross
 
 from hwsim.base.text import counted
-from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup
+from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledGroup, window_family
 from hwsim.cases.bins.facts import UnitFacts, drops_what_is_far_below
 from hwsim.cases.palette import Product, distinct, exact_code
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, CaseBuilder, Pair
@@ -41,14 +41,12 @@ def most_cut(facts: UnitFacts) -> int:
 
 def _rounding(facts: UnitFacts, out: Declared) -> None:
     out.section("rounding")
-    tables = {}
-    for sign in (0, 1):
-        for last in (0, 1):
-            for guard in (0, 1):
-                for sticky in (0, 1):
-                    why = _no_bits(facts, guard, sticky)
-                    name = f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}"
-                    tables[sign, last, guard, sticky] = out.bin("G7", name, why)
+    tables = {
+        (sign, last, guard, sticky): out.bin(
+            "G7", f"{MARKS[sign]}, last {last}, guard {guard}, sticky {sticky}", _no_bits(facts, guard, sticky)
+        )
+        for sign, last, guard, sticky in cross((0, 1), repeat=4)
+    }
     fraction = facts.result.fraction_bits
     out.section("all ones")
     ones = {
@@ -57,8 +55,7 @@ def _rounding(facts: UnitFacts, out: Declared) -> None:
             f"{MARKS[sign]} all ones, guard {guard}",
             (_exact(facts) or _uncut(facts, 1)) if guard else None,
         )
-        for sign in (0, 1)
-        for guard in (0, 1)
+        for sign, guard in cross((0, 1), repeat=2)
     }
     out.section("runs of zeros")
     runs = [out.bin("G7", f"result ends in {counted(zeros, 'zero')}") for zeros in range(fraction + 1)]
@@ -312,13 +309,7 @@ def _result(builder: CaseBuilder, name: str, magnitude: int, sign: int) -> None:
     builder.add_solution(f"{name}-addend", builder.with_addend((), sign, sig, unit))
 
 
-ROUNDINGS = Family(
-    "roundings",
-    groups={"G7": "rounding", "G8": "near misses"},
-    declare=declare_roundings,
-    directed=(ties,),
-    rest=(cut, sticky, bits_apart, near),
-)
+ROUNDINGS = window_family("roundings", declare_roundings, (ties,), (cut, sticky, bits_apart, near), groups=("G7", "G8"))
 
 
 NEAR = 3  # codes of an addend's format that count as near
@@ -367,8 +358,7 @@ def _swamped(facts: UnitFacts, fmt: FloatFormat, zone: int) -> str | None:
     """The reason why an addend near an end and products never count both, or None."""
     if not drops_what_is_far_below(facts.lost):
         return None
-    low, high = facts.builder.scale_ends
-    least, most = facts.exps[0] + low, facts.exps[-1] + high
+    least, most = facts.product_exps
     lowest, whose = least, "a product's"
     if facts.floor is not None and facts.floor > least:
         lowest, whose = facts.floor, "its floor"
@@ -489,10 +479,4 @@ def beside(builder: CaseBuilder, sign: int, exp: int) -> tuple[Product, int] | N
     return None
 
 
-RANGES = Family(
-    "ranges",
-    groups={"G9": "range"},
-    declare=declare_ranges,
-    directed=(ends,),
-    rest=(pushed,),
-)
+RANGES = window_family("ranges", declare_ranges, (ends,), (pushed,), groups=("G9",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product as cross
 
-from hwsim.cases.bins.declare import Declared, Family, Hits, SampledGroup
+from hwsim.cases.bins.declare import Declared, Hits, SampledGroup, window_family
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.bins.operands import no_nan
 from hwsim.cases.palette import Product, infinities, nans
@@ -14,8 +14,6 @@ from hwsim.formats import ExponentFormat
 
 def declare_scales(facts: UnitFacts, out: Declared) -> None:
     """Exponents that both scales add together, NaN in either, and products far out with a result inside."""
-    if facts.unit.scale is None:
-        return
     out.section("scales")
     low, high = facts.builder.scale_ends
     a, b = facts.builder.scale_formats
@@ -85,8 +83,6 @@ def scaled(
 
 def codes(builder: CaseBuilder) -> None:
     """The landmark codes of both sides, crossed, with small and large products, few and all lanes, and an addend."""
-    if builder.unit.scale is None:
-        return
     a, b = builder.scale_formats
     exps = builder.palette.exps
     least, most = builder.palette.of(0, exps[0])[0], builder.palette.of(0, exps[-1])[-1]
@@ -104,8 +100,6 @@ def codes(builder: CaseBuilder) -> None:
 
 def nan(builder: CaseBuilder) -> None:
     """A NaN scale in each block of each side, with numbers, zeros, a NaN element and an infinite addend."""
-    if builder.unit.scale is None:
-        return
     most = builder.palette.of(0, builder.palette.exps[-1])[-1]
     elements: dict[str, tuple[tuple[Product | Pair, ...], int]] = {"number": ((most,), 0), "zeros": ((), 0)}
     for fmt, side in zip(builder.factors, (0, 1), strict=True):
@@ -135,8 +129,6 @@ def _nan_scale(builder: CaseBuilder, filling: Filling, which: str, block: int) -
 
 def far(builder: CaseBuilder) -> None:
     """Scales beyond the result's range with a result inside, by small or large elements, and by cancellation."""
-    if builder.unit.scale is None:
-        return
     fmt, exps = builder.result, builder.palette.exps
     ends = {"top": fmt.emax - 1, "one": 0, "least-normal": fmt.emin, "least": fmt.emin - fmt.fraction_bits}
     ends |= {"most": fmt.emax, "below-least": fmt.emin - fmt.fraction_bits - 1}
@@ -185,7 +177,7 @@ def blocks(builder: CaseBuilder) -> None:
 
 def beats(builder: CaseBuilder) -> None:
     """Beats of one sum with scales of their own: rising, falling, and from one end of the range to the other."""
-    if builder.unit.scale is None or not builder.partials:
+    if not builder.partials:
         return
     exps = builder.palette.exps
     plus, minus = (builder.palette.of(sign, exps[-1])[-1] for sign in (0, 1))
@@ -206,9 +198,10 @@ def beats(builder: CaseBuilder) -> None:
             builder.add(f"scale/beats-{name}-{signs[0]}{signs[1]}", fillings)
 
 
-SCALES = Family(
+SCALES = window_family(
     "scales",
-    groups={"G9": "range"},
-    declare=declare_scales,
-    directed=(codes, nan, far, blocks, beats),
+    declare_scales,
+    (codes, nan, far, blocks, beats),
+    groups=("G9",),
+    units=lambda unit: unit.scale is not None,
 )

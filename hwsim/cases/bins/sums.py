@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import product as cross
 
-from hwsim.cases.bins.declare import MARKS, Declared, Family, Hits, SampledGroup, SignedTerm
+from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledGroup, SignedTerm, window_family
+from hwsim.cases.bins.exponents import BITS
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import Product, exact_code
 from hwsim.cases.solver import SIGN, SIGNS, Addend, CaseBuilder, Solution, Solutions
 from hwsim.formats import FloatFormat
 
-BITS = ("exact", "bits lost")
 MOST_TOPS = 96  # exponents tried for one case
 
 
@@ -22,12 +22,8 @@ def declare_sums(facts: UnitFacts, out: Declared) -> None:
     _ends(facts, out)
 
 
-def _all(sampled: SampledGroup) -> list[SignedTerm]:
-    return sampled.terms if sampled.addend is None else [*sampled.terms, sampled.addend]
-
-
 def _loses(sampled: SampledGroup) -> bool:
-    return any(term[3] for term in sampled.terms) or bool(sampled.addend and sampled.addend[3])
+    return any(term[3] for term in sampled.every)
 
 
 def _shifts(facts: UnitFacts, out: Declared) -> None:
@@ -63,14 +59,13 @@ def _cancelled(facts: UnitFacts, out: Declared) -> None:
         if sampled.top is None:
             return
         if sampled.group.total == 0:
-            terms = _all(sampled)
-            if not any(term[3] for term in terms):
-                if len(terms) == 2:
+            if not _loses(sampled):
+                if len(sampled.every) == 2:
                     hits.add(alone if sampled.addend is None or by_addend is None else by_addend)
                 if len(sampled.terms) == facts.lanes > 1:
                     hits.add(many)
             else:
-                exact = _lost_sum(terms)
+                exact = _lost_sum(sampled.every)
                 if exact:
                     hits.add(hidden[int(exact < 0)])
         elif len(sampled.holders) == 2:
@@ -96,7 +91,7 @@ def _remaining(sampled: SampledGroup, hits: Hits, only: list[int]) -> None:
     x, y = (sampled.group.products[lane] for lane in sampled.holders)
     if x.sig != y.sig or x.sign == y.sign:
         return
-    rest = [term for term in _all(sampled) if term[0] not in sampled.holders]
+    rest = [term for term in sampled.every if term[0] not in sampled.holders]
     if rest and all(field and term.sig >> below for _, term, below, field in rest):
         hits.add(only[int(sampled.group.total < 0)])
 
@@ -393,10 +388,10 @@ def _losing(builder: CaseBuilder, top: int, sign: int) -> Product | None:
     return None
 
 
-SUMS = Family(
+SUMS = window_family(
     "sums",
-    groups={"G5": "cancellation", "G6": "growth"},
-    declare=declare_sums,
-    directed=(normalize, growth, carry, cancel, residue),
-    rest=(largest, cancelled, hidden, highest),
+    declare_sums,
+    (normalize, growth, carry, cancel, residue),
+    (largest, cancelled, hidden, highest),
+    groups=("G5", "G6"),
 )

@@ -22,9 +22,9 @@ from hwsim.cases.bins.adder_rows import (
     product_codes,
 )
 from hwsim.cases.bins.adders import TIES, product_reach
-from hwsim.cases.bins.fewterms import code_of_one
+from hwsim.cases.bins.fewterms import WORD_BITS, code_of_one
 from hwsim.cases.bins.outcomes import RoundingPlace, rounded, roundings
-from hwsim.cases.case import Case, Rows, block_lengths, dot, one_window
+from hwsim.cases.case import Case, Rows, block_lengths, dot
 from hwsim.cases.palette import Product, negate, palette_of
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.blocks import one_code
@@ -35,7 +35,6 @@ from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Unit, WindowSum
 from hwsim.spec.keys import Number, Rounding
 from hwsim.spec.sums import WindowSubgroup
 
-WORD_BITS = 32  # of codes, with whose products palettes reckon
 ALL_PLACES, MOST_PLACES = 3, 18  # below a last place: of which all bits are taken; of which one bit alone
 STAGES = (4, 8, 16, 32, 64, 128)  # of a shifter
 MOST_DISTANCES = 96
@@ -45,11 +44,10 @@ PATIENCE = (2, 6)  # places, and distances, in a row without a case, after which
 
 def edge_rows(rows: Rows) -> None:
     """Cases of a unit with a window that no solvers are for."""
-    if isinstance(rows.unit.sum, WindowSum) and not one_window(rows.unit):
-        place = roundings(rows.unit)["result"]
-        if isinstance(place.format, FloatFormat):
-            _sums(rows, place, place.format)
-        _shifts(rows)
+    place = roundings(rows.unit)["result"]
+    if isinstance(place.format, FloatFormat):
+        _sums(rows, place, place.format)
+    _shifts(rows)
 
 
 def _windows(unit: Unit) -> list[int]:
