@@ -21,6 +21,7 @@ from hwsim.cases.bins import lostbits as sticky
 from hwsim.cases.bins import outcomes
 from hwsim.cases.bins.covering import covered, covering, directed
 from hwsim.cases.bins.facts import changes_what_is_kept, drops_what_is_far_below, in_window, keeps_what_fits
+from hwsim.cases.bins.families import FAMILIES
 from hwsim.cases.bins.outcomes import Addends, RoundingPlace
 from hwsim.cases.bins.plan import EVERY, GROUP_MEANINGS, GROUPS, Counter, plan
 from hwsim.cases.case import Case, one_window
@@ -214,6 +215,13 @@ def test_the_page_s_table_is_true(name):
 def test_the_page_says_how_many_bins_are_open() -> None:
     text = " ".join((Path(__file__).parents[2] / "docs" / "coverage.md").read_text().split())
     assert [name for name, count in OPEN.items() if f"`{name}` {count}" not in text] == []
+
+
+def test_every_family_is_for_some_unit_and_names_groups_of_the_plan() -> None:
+    units = [*map(load_unit, DISTINCT), *map(unit_of, ODD)]
+    assert [family for family in FAMILIES if not any(map(family.units, units))] == []
+    assert {group for family in FAMILIES for group in family.groups} <= set(GROUPS) - {"G12"}
+    assert all(family.groups for family in FAMILIES if family.rest)
 
 
 def test_the_page_names_every_group() -> None:

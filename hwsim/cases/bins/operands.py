@@ -13,7 +13,6 @@ from hwsim.cases.solver import CaseBuilder, Pair
 from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.rounding import rounds_inward
-from hwsim.model.terms import Term
 from hwsim.spec import Unit
 from hwsim.spec.keys import Number
 
@@ -226,12 +225,48 @@ def no_infinity(fmt: Format) -> str | None:
     return None if fmt.infinities else f"{fmt.name} has no infinity"
 
 
+def declare_nan_lanes(unit: Unit, out: Declared, lacking: bool) -> None:
+    """NaN in each lane of a and of b. lacking: of formats without NaN too, as unreachable."""
+    factors, lanes = (unit.operands.a, unit.operands.b), range(unit.instruction.lanes)
+    bins = [
+        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in lanes if lacking or fmt.has_nan]
+        for side, fmt in enumerate(factors)
+    ]
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for group in sampled.explanation.groups:
+            for of_side, codes in zip(bins, (group.a, group.b), strict=True):
+                hits.update([of_side[lane] for lane, factor in enumerate(codes) if factor.cls is Class.NAN])
+
+
+def declare_infinite_lanes(unit: Unit, out: Declared, lacking: bool) -> None:
+    """Infinities times zero, and in each lane. lacking: of formats without infinities too, as unreachable."""
+    none = [no_infinity(fmt) for fmt in (unit.operands.a, unit.operands.b)]
+    neither = none[0] if none[1] else None
+    times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) if lacking or not none[side] else -1
+             for side in (0, 1)]  # fmt: skip
+    lanes = [
+        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(unit.instruction.lanes)]
+        for sign in MARKS
+        if lacking or not neither
+    ]
+
+    @out.cases.append
+    def sample(sampled: SampledCase, hits: Hits) -> None:
+        for group in sampled.explanation.groups if lanes else ():
+            for lane, (x, y, product) in enumerate(zip(group.a, group.b, group.products, strict=True)):
+                if product.cls is Class.INFINITY:
+                    hits.add(lanes[product.sign][lane])
+                elif x.cls is Class.INFINITY and y.cls is Class.ZERO:
+                    hits.add(times[0])
+                elif y.cls is Class.INFINITY and x.cls is Class.ZERO:
+                    hits.add(times[1])
+
+
 def _nan(facts: UnitFacts, out: Declared) -> None:
     out.section("nan")
-    bins = [
-        [out.bin("G10", f"NaN in {'ab'[side]} at lane {lane}", no_nan(fmt)) for lane in range(facts.lanes)]
-        for side, fmt in enumerate(facts.factors)
-    ]
+    declare_nan_lanes(facts.unit, out, lacking=True)
     addend = out.bin("G10", "NaN addend, finite products", _no_nan_addend(facts)) if facts.addends else None
     inf = [no_infinity(fmt) for fmt in facts.factors]
     nan = [no_nan(fmt) for fmt in facts.factors]
@@ -242,13 +277,7 @@ def _nan(facts: UnitFacts, out: Declared) -> None:
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.finite:
             return
-        group = sampled.group
-        for side, factors in enumerate((group.a, group.b)):
-            for lane, factor in enumerate(factors):
-                if factor.cls is Class.NAN:
-                    hits.add(bins[side][lane])
-        special = {term.cls for term in group.products}
-        term = group.addend
+        special, term = {term.cls for term in sampled.group.products}, sampled.group.addend
         if (
             term is not None
             and term.cls is Class.NAN
@@ -264,11 +293,7 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
     none = [no_infinity(fmt) for fmt in facts.factors]
     neither = none[0] if none[0] and none[1] else None
     out.section("infinity")
-    times = [out.bin("G10", f"infinite {'ab'[side]} times zero", none[side]) for side in (0, 1)]
-    lanes = [
-        [out.bin("G10", f"{sign} infinite product at lane {lane}", neither) for lane in range(facts.lanes)]
-        for sign in MARKS
-    ]
+    declare_infinite_lanes(facts.unit, out, lacking=True)
     opposed = out.bin("G10", "infinities of both signs in two lanes", neither or facts.single)
     against, alike, addend = -1, -1, [-1, -1]
     if facts.addends:
@@ -284,27 +309,15 @@ def _infinity(facts: UnitFacts, out: Declared) -> None:
     def sample(sampled: SampledGroup, hits: Hits) -> None:
         if sampled.finite:
             return
-        group, signs = sampled.group, set[int]()
-        for lane, (x, y) in enumerate(zip(group.a, group.b, strict=True)):
-            if x.cls is Class.INFINITY or y.cls is Class.INFINITY:
-                if x.cls is Class.ZERO or y.cls is Class.ZERO:
-                    hits.add(times[int(y.cls is Class.INFINITY)])
-                elif group.products[lane].cls is Class.INFINITY:
-                    sign = group.products[lane].sign
-                    hits.add(lanes[sign][lane])
-                    signs.add(sign)
+        products, term = sampled.group.products, sampled.group.addend
+        signs = {product.sign for product in products if product.cls is Class.INFINITY}
         if len(signs) == 2:
             hits.add(opposed)
-        term = group.addend
         if term is not None and term.cls is Class.INFINITY:
             if signs and against >= 0:
                 hits.update([alike if sign == term.sign else against for sign in signs])
-            elif not signs and not _any_nan(group.products):
+            elif not signs and not any(product.cls is Class.NAN for product in products):
                 hits.add(addend[term.sign])
-
-
-def _any_nan(products: tuple[Term, ...]) -> bool:
-    return any(term.cls is Class.NAN for term in products)
 
 
 def _no_infinite_addend(facts: UnitFacts, sign: int) -> str | None:

@@ -7,7 +7,7 @@ from itertools import product as cross
 from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase, Subject
-from hwsim.cases.bins.operands import no_infinity, no_nan
+from hwsim.cases.bins.operands import declare_infinite_lanes, declare_nan_lanes, no_infinity, no_nan
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.palette import zeros
 from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, unpack
@@ -668,52 +668,33 @@ def _no_result(fmt: Number, cls: Class, sign: int) -> str | None:
 
 def declare_specials(subject: Subject, out: Declared) -> None:
     """NaN and infinities in each lane and in the addend; zeros by their signs."""
-    unit = subject.unit
-    lanes, fmt = range(unit.instruction.lanes), unit.operands.addend
-    factors = (("a", unit.operands.a), ("b", unit.operands.b))
-    nan = [
-        [out.bin("G10", f"NaN in {side} at lane {lane}") for lane in lanes] if f.has_nan else [] for side, f in factors
-    ]
-    infinite = any(f.infinities for _, f in factors)
-    bins = [[out.bin("G10", f"{mark} infinite product at lane {lane}") for lane in lanes] for mark in MARKS if infinite]
-    times = [out.bin("G10", f"infinite {side} times zero") if f.infinities else -1 for side, f in factors]
+    unit, fmt = subject.unit, subject.unit.operands.addend
+    declare_nan_lanes(unit, out, lacking=False)
+    declare_infinite_lanes(unit, out, lacking=False)
+    if fmt is None:
+        return
+    words = {(Class.NAN, 0): "NaN", (Class.INFINITY, 0): "+infinite", (Class.INFINITY, 1): "-infinite"}
     addends = {
-        (cls, sign): out.bin("G10", f"{word} addend, finite products")
-        for cls, sign, word in (
-            (Class.NAN, 0, "NaN"),
-            (Class.INFINITY, 0, "+infinite"),
-            (Class.INFINITY, 1, "-infinite"),
-        )
-        if fmt is not None and (fmt.has_nan if cls is Class.NAN else fmt.infinities)
+        key: out.bin("G10", f"{word} addend, finite products")
+        for key, word in words.items()
+        if (fmt.has_nan if key[0] is Class.NAN else fmt.infinities)
     }
-    both = infinite and fmt is not None and fmt.infinities
+    both = (unit.operands.a.infinities or unit.operands.b.infinities) and fmt.infinities
     against = out.bin("G10", "infinite product against an infinite addend") if both else -1
     zero = [out.bin("G10", f"zeros alone, the first product's {mark}0, the addend's {second}0")
-            for mark in MARKS for second in MARKS if fmt is not None and fmt.signed_zero]  # fmt: skip
+            for mark in MARKS for second in MARKS if fmt.signed_zero]  # fmt: skip
 
     @out.cases.append
     def sample(sampled: SampledCase, hits: Hits) -> None:
-        explanation, kinds = sampled.explanation, set[tuple[Class, int]]()
-        addend = addend_term(fmt, explanation.c) if fmt is not None else None
-        for group in explanation.groups:
-            for lane, (x, y, term) in enumerate(zip(group.a, group.b, group.products, strict=True)):
-                kinds.add((term.cls, term.sign))
-                for side, factor, second in ((0, x, y), (1, y, x)):
-                    if factor.cls is Class.NAN:
-                        hits.add(nan[side][lane])
-                    if factor.cls is Class.INFINITY and second.cls is Class.ZERO:
-                        hits.add(times[side])
-                if term.cls is Class.INFINITY and bins:
-                    hits.add(bins[term.sign][lane])
-        if addend is None:
-            return
-        special = {cls for cls, _ in kinds} & set(SPECIAL)
-        if not special and addend.cls in SPECIAL:
+        groups, addend = sampled.explanation.groups, addend_term(fmt, sampled.explanation.c)
+        kinds = {(term.cls, term.sign) for group in groups for term in group.products}
+        every = {cls for cls, _ in kinds}
+        if addend.cls in SPECIAL and every.isdisjoint(SPECIAL):
             hits.add(addends[addend.cls, addend.sign if addend.cls is Class.INFINITY else 0])
         if addend.cls is Class.INFINITY and (Class.INFINITY, 1 - addend.sign) in kinds and against >= 0:
             hits.add(against)
-        if zero and addend.cls is Class.ZERO and {cls for cls, _ in kinds} == {Class.ZERO}:
-            hits.add(zero[2 * explanation.groups[0].products[0].sign + addend.sign])
+        if zero and addend.cls is Class.ZERO and every == {Class.ZERO}:
+            hits.add(zero[2 * groups[0].products[0].sign + addend.sign])
 
 
 def declare_cut(subject: Subject, out: Declared) -> None:
