@@ -171,7 +171,12 @@ def test_a_window_of_one_bit_more_than_is_proved_needs_the_next_arithmetic(lost:
 
 @pytest.mark.parametrize(
     ("name", "first"),
-    [("hopper-wgmma-e4m3-f32", "single"), ("mxfp8-e4m3-f32", "double"), ("rvbna-e4m3-f32-n16", "integers")],
+    [
+        ("hopper-wgmma-e4m3-f32", "single"),
+        ("mxfp8-e4m3-f32", "double"),
+        ("rvbna-e4m3-f32-n16", "double"),
+        ("cdna2-mfma-f16-f32", "integers"),
+    ],
 )
 def test_the_first_arithmetic_is_the_quickest_that_holds(name: str, first: Variant) -> None:
     assert variants(load_unit(name))[0] == first

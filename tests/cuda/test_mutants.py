@@ -45,7 +45,10 @@ MUTANTS = {
     "negative zeros": Mutant(bits_of_window(15, "floor"), "single", "(Result::TINY_POSITIVE || x == 0)", "false"),
     "a group's place in a tile": Mutant(BLACKWELL, "double", "int k = group * LANES;", "int k = 0;"),
     "least exponents as the result's": Mutant("bits-2-subnormal", "single", "? EMIN_C : EMIN", "? EMIN : EMIN"),
-    "sums to the next exponent": Mutant(AMPERE, "double", "FRACTION_BITS - PLACE;\n", "FRACTION_BITS - PLACE + 1;\n"),
+    "sums to the next exponent": Mutant(AMPERE, "double", "1023 : 127) - ABOVE;", "1023 : 127) - ABOVE + 1;"),
+    "to odd, by floors alone": Mutant(JAM, "double", "fma_cut(-a.plus", "fma_cut(a.plus"),
+    "to odd, in single units": Mutant(JAM, "double", "FRACTION_BITS + TO_ODD", "FRACTION_BITS"),
+    "results to odd, truncated": Mutant(JAM, "double", "single_of(kept) != x", "false"),
     # Groups in order.
     "groups in sequence": Mutant(BLACKWELL, "double", "ORDERED ? at", "false ? at"),
     "a partial sum goes on": Mutant(DEEPSEEK, "single", "begins = RESTART &&", "begins = false &&"),

@@ -40,7 +40,7 @@ def loop(ptx: str, instruction: str) -> list[str]:
 
 
 FLOATS = [(HOPPER, "single"), ("mxfp8-e4m3-f32", "double"), ("deepseek-v3-e4m3-f32", "single"), ("ceil-late", "single")]
-FLOATS += [("ada-mma-e4m3-f16", "single"), ("blackwell-mma-e4m3-f32", "double")]
+FLOATS += [("rvbna-e4m3-f32-n16", "double"), ("ada-mma-e4m3-f16", "single"), ("blackwell-mma-e4m3-f32", "double")]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ def test_integers_spill_little(name: str, architecture: int) -> None:
     [
         (HOPPER, "single", "fma.rz.f32", 3),
         ("mxfp8-e4m3-f32", "double", "fma.rz.f64", 3),
+        ("rvbna-e4m3-f32-n16", "double", "fma.rm.f64", 2),
         pytest.param("ceil-late", "single", "fma.rp.f32", 1, marks=slow),
     ],
 )

@@ -7,7 +7,9 @@
 // bits of the float, stays in its binade, so that one fused multiply-add in a directed rounding multiplies, aligns, cuts
 // and adds a product. Truncation is of magnitudes, hence
 //   plus = sum of the positive products, all = sum of all magnitudes, sum = 2 plus - all;
-// floor and ceil are one multiply-add of signed numbers. The integer between two floats of one binade is the difference
+// floor and ceil are one multiply-add of signed numbers. To odd is both, by a unit of twice the size:
+//   x to odd = floor(x / 2) + ceil(x / 2), and ceil(x / 2) = -floor(-x / 2).
+// The integer between two floats of one binade is the difference
 // of their bits. What no float holds, and what is rare (special values, zeros with signs, exponents near the ends of
 // the float), goes through `by_terms`: integers, product by product, with every rule of the specification. Rounded
 // additions are binary32's own where the unit's are, and else integers too.
@@ -42,7 +44,10 @@ FN int leading(u64 x) { return 63 - __clzll((i64)x); }
 #endif
 FN float fma_nearest(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 FN float single_cut(real x) { return VARIANT == IN_DOUBLE ? __double2float_rz(x) : (float)x; }
-FN real fma_cut(real a, real b, real c) { return LOST == RD ? ROUNDED(rd) : LOST == RU ? ROUNDED(ru) : ROUNDED(rz); }
+FN real fma_cut(real a, real b, real c)
+{
+    return LOST == RD || LOST == RTO ? ROUNDED(rd) : LOST == RU ? ROUNDED(ru) : ROUNDED(rz);
+}
 #if __CUDA_ARCH__ >= 900
 FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
 {
@@ -66,7 +71,11 @@ FN u64 bits_of_double(double x) { u64 r; memcpy(&r, &x, 8); return r; }
 FN double double_of(u64 x) { double r; memcpy(&r, &x, 8); return r; }
 FN int leading(u64 x) { return 63 - __builtin_clzll(x); }
 FN real fma_cut(real a, real b, real c) { return std::fma(a, b, c); }
-FN float single_cut(real x) { return (float)x; }
+FN float single_cut(real x) // towards zero, whichever way the host rounds
+{
+    const real size = std::fabs(x);
+    return std::copysign(LOST == RU ? -(float)-size : (float)size, (float)x);
+}
 FN float fma_nearest(float a, float b, float c)
 {
     volatile float x = a, r; // compilers move arithmetic across a change of mode
@@ -469,10 +478,10 @@ FN float result_of(const Sum &sum)
 enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1, DEPTH = GROUPS * LANES,
        PAIRS = (LANES + 1) / 2, NONE = -16384, PLACE = sizeof(real) == 4 ? 23 : 52,
        // Signed sums stay in a binade from its middle.
-       MIDDLE = LOST != RZ,
-       // Of accumulators that are normal floats.
-       LOWEST_TOP = (PLACE == 23 ? -126 : -1022) + FRACTION_BITS - PLACE,
-       HIGHEST_TOP = (PLACE == 23 ? 126 : 1022) + FRACTION_BITS - PLACE };
+       MIDDLE = LOST != RZ, TO_ODD = LOST == RTO,
+       // The exponent of accumulators above max_exp, and max_exp's of those that are normal floats.
+       ABOVE = PLACE - FRACTION_BITS + TO_ODD,
+       LOWEST_TOP = (PLACE == 23 ? -126 : -1022) - ABOVE, HIGHEST_TOP = (PLACE == 23 ? 126 : 1022) - ABOVE };
 
 #if VARIANT == IN_INTEGERS
 struct Tile { u32 words[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
@@ -663,13 +672,13 @@ template <class R> RARE float by_exact(const R &read, Exactly &sum, float c, int
     return is_zero(sum.words) ? zero<Result>(sum.negative_zero) : rounded_words(sum.words);
 }
 
-// Results that are a float without its last bits: truncated, at binary32's exponents.
-enum { QUICK = (int)Result::ROUNDING == RZ && Result::EMIN == -126 && Result::SUBNORMALS
-               && Result::MOST >> Result::FRACTION == 254 && (int)Result::FLUSH == 0 && CHAIN != LATE_WINDOW
-               && (LOST == RZ || PLACE == 23) }; // the host cuts as LOST says
+// Results that are a float without its last bits, truncated or to odd, at binary32's exponents.
+enum { QUICK = ((int)Result::ROUNDING == RZ || (int)Result::ROUNDING == RTO) && Result::EMIN == -126 && Result::SUBNORMALS
+               && Result::MOST >> Result::FRACTION == 254 && (int)Result::FLUSH == 0 && CHAIN != LATE_WINDOW };
 FN float quick(real x)
 {
-    const u32 kept = bits_of(single_cut(x)) & ~0u << (SINGLE - Result::FRACTION);
+    u32 kept = bits_of(single_cut(x)) & ~0u << (SINGLE - Result::FRACTION);
+    if ((int)Result::ROUNDING == RTO && single_of(kept) != x) kept |= 1u << (SINGLE - Result::FRACTION);
     return single_of((Result::TINY_POSITIVE || x == 0) && kept << 1 == 0 ? 0 : kept);
 }
 
@@ -680,7 +689,7 @@ FN void sum_group(
     int emin, bool with_c)
 {
     u32 tops[TM][TN];
-    real plus[TM][TN], all[TM][TN];
+    real plus[TM][TN], all[TM][TN]; // to odd, `all` is of the products' opposites
     u32 rare = 0, none = 0; // a bit of each result: by_terms has it; all of its terms are zero
     EACH tops[i][j] = 0x80008000u;
 #pragma unroll 4
@@ -700,15 +709,16 @@ FN void sum_group(
                              || (LIMIT != NO_LIMIT && !zeros && top >= LIMIT - 1);
         rare |= (u32)odd_one << (i * TN + j);
         none |= (u32)zeros << (i * TN + j);
-        const real base = (real)(MIDDLE ? 1.5 : 1.0) * POWER(odd_one ? 0 : top - FRACTION_BITS + PLACE);
+        const real base = (real)(MIDDLE ? 1.5 : 1.0) * POWER(odd_one ? 0 : top + ABOVE);
         const real value = odd_one ? 0 : (real)c;
         plus[i][j] = fma_cut(MIDDLE || value > 0 ? value : 0, 1, base);
-        all[i][j] = MIDDLE ? 0 : fma_cut(value < 0 ? -value : value, 1, base);
+        all[i][j] = TO_ODD ? fma_cut(-value, 1, base) : MIDDLE ? 0 : fma_cut(value < 0 ? -value : value, 1, base);
     }
 #pragma unroll 2
     for (int k = group * LANES; k < (group + 1) * LANES; ++k)
         EACH {
             plus[i][j] = fma_cut(a.plus[k][y + i], b.plus[k][x + j], plus[i][j]);
+            if (TO_ODD) all[i][j] = fma_cut(-a.plus[k][y + i], b.plus[k][x + j], all[i][j]);
             if (!MIDDLE) {
                 plus[i][j] = fma_cut(a.minus[k % SPLIT][y + i], b.minus[k % SPLIT][x + j], plus[i][j]);
                 all[i][j] = fma_cut(a.size[k % SPLIT][y + i], b.size[k % SPLIT][x + j], all[i][j]);
@@ -719,17 +729,18 @@ FN void sum_group(
         const int row = row0 + y + i, column = column0 + x + j;
         // What the accumulators began with, by their binade. All is exact: multiples of the unit, below 2^(PLACE + 1) of them.
         const bits from = (BITS_OF(plus[i][j]) >> PLACE << PLACE) | (MIDDLE ? (bits)1 << (PLACE - 1) : 0);
-        const real base = REAL_OF(from), up = plus[i][j] - base, total = MIDDLE ? up : 2 * up - (all[i][j] - base);
-        const bool far = PLACE == 52 && (total >= (real)0x1p127 || total <= -(real)0x1p127);
-        if (rare >> (i * TN + j) & 1 || (IEEE_ZERO && total == 0)) {
+        const real base = REAL_OF(from), up = plus[i][j] - base;
+        const real total = TO_ODD ? (plus[i][j] - all[i][j]) / 2 : MIDDLE ? up : 2 * up - (all[i][j] - base);
+        const bool far = QUICK && PLACE == 52 && (total >= (real)0x1p127 || total <= -(real)0x1p127);
+        if (rare >> (i * TN + j) & 1 || far || (IEEE_ZERO && total == 0)) {
             if (row < o.m && column < o.n)
                 partial = result_by_terms(FromCodes{o, row, column, g}, partial, emin, with_c);
-        } else if (QUICK && !far)
+        } else if (QUICK)
             partial = quick(total);
         else {
-            const i64 above = (i64)BITS_OF(plus[i][j]) - (i64)from;
-            const int top = (int)(from >> PLACE) - (PLACE == 52 ? 1023 : 127) + FRACTION_BITS - PLACE;
-            const i64 units = MIDDLE ? above : 2 * above - (i64)(BITS_OF(all[i][j]) - from);
+            const i64 above = (i64)BITS_OF(plus[i][j]) - (i64)from, of_all = (i64)BITS_OF(all[i][j]) - (i64)from;
+            const int top = (int)(from >> PLACE) - (PLACE == 52 ? 1023 : 127) - ABOVE;
+            const i64 units = TO_ODD ? above - of_all : MIDDLE ? above : 2 * above - of_all;
             const bool zeros = none >> (i * TN + j) & 1;
             partial = result_after({units, zeros ? (int)NO_EXP : top, FRACTION_BITS, NUMBER, false, false}, partial, emin);
         }
@@ -871,7 +882,7 @@ extern "C" void run(
     const void *const *codes, const u32 *const *tables, code_out *out, const int *sizes, const int *by, int first, int last)
 {
     const int before = fegetround(), n = sizes[1];
-    fesetround(METHOD != WINDOW ? FE_TONEAREST : LOST == RD ? FE_DOWNWARD : LOST == RU ? FE_UPWARD : FE_TOWARDZERO);
+    fesetround(METHOD != WINDOW ? FE_TONEAREST : LOST == RD || LOST == RTO ? FE_DOWNWARD : LOST == RU ? FE_UPWARD : FE_TOWARDZERO);
     std::vector<Tile> room(2);
     std::vector<State> states(THREADS);
     for (int row = first * SIDE; row < last * SIDE && row < sizes[0]; row += SIDE)

@@ -143,7 +143,7 @@ def chosen(unit: Unit, variant: Variant | None) -> Variant:
 
 def _float_holds(unit: Unit, place: int) -> bool:
     rule, (a, b) = unit.sum, unit.operands.multiplied
-    if not isinstance(rule, AlignedSum) or rule.lost not in ("truncate", "floor", "ceil"):
+    if not isinstance(rule, AlignedSum) or rule.lost not in ("truncate", "floor", "ceil", "jam"):
         return False
     if rule.subgroup is not None or rule.cut is not None or rule.zero_terms == "count":
         return False
@@ -161,7 +161,7 @@ def _float_holds(unit: Unit, place: int) -> bool:
     up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
     product = most << up if up >= 0 else (most >> -up) + 1
     total = unit.instruction.lanes * product + (2 << rule.fraction_bits)
-    # Sums of signed numbers start in the middle of the binade.
+    # Sums of signed numbers start in the middle of the binade. Those to odd have half as many units, rounded up.
     return total < 1 << (place if rule.lost == "truncate" else place - 1)
 
 
