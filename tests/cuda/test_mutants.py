@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from cuda.test_host import as_codes, bits_of_window, directed, in_blocks, unit_of
+from cuda.test_host import as_codes, bits_of_window, directed, in_blocks, unit_of, with_sum
 from kernels.window_cases import addend_sweep, operands
 
 from hwsim.compute.cuda import Variant, gemm_on_host, host
@@ -21,6 +21,8 @@ HOPPER, MX, AMPERE, NVFP4 = (
 )
 DEEPSEEK, SCALED, BLACKWELL = "deepseek-v3-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mma-e4m3-f16"
 CDNA, EVEN_ODD, JAM = "cdna3-mfma-bf16-f32", "cdna3-mfma-e4m3fnuz-f32", "rvbna-e4m3-f32-n16"
+
+FP64, MUL_ADD = "hopper-mma-f64-f64", with_sum("cdna3-mfma-f32-f32", 3, product="rounded")
 
 
 class Mutant(NamedTuple):
@@ -78,6 +80,11 @@ MUTANTS = {
     "an odd product dropped": Mutant("tree-f16-7", "integers", "if (count % 2) level", "if (false) level"),
     "a tree's addend dropped": Mutant("tree-6-rd", "integers", "with_c ? added_nodes", "false ? added_nodes"),
     "late addends, flushed": Mutant("chain-late-fnuz", "integers", "? EMIN_C : REGISTER", "? -149 : REGISTER"),
+    "own sums' last lane": Mutant(FP64, "double", "k < groups * LANES; ++k", "k < groups * LANES - 1; ++k"),
+    "own products fused": Mutant(MUL_ADD, "single", "FUSED ? flushed(", "true ? flushed("),
+    "an odd node of a tree": Mutant(with_sum("tree-4", 5), "single", "if (count % 2) level", "if (false) level"),
+    "own subnormals": Mutant("tree-flush", "single", "? x * 0 : x", "? x : x"),
+    "own sums of addends as they are": Mutant("tree-flush", "single", "given = flushed(given)", ""),
     # Exact sums.
     "an exact sum's low words": Mutant("exact-bf16", "integers", "top = i, sticky = below;", "top = i;"),
     "an exact sum's second word": Mutant("intel-amx-e4m3-f32", "integers", "(u64)high << 32 | next", "(u64)high << 32"),

@@ -40,6 +40,7 @@ def loop(ptx: str, instruction: str) -> list[str]:
 
 
 FLOATS = [(HOPPER, "single"), ("mxfp8-e4m3-f32", "double"), ("deepseek-v3-e4m3-f32", "single"), ("ceil-late", "single")]
+FLOATS += [("hopper-mma-f64-f64", "double"), ("cdna2-mfma-f16-f32", "single")]
 FLOATS += [("rvbna-e4m3-f32-n16", "double"), ("ada-mma-e4m3-f16", "single"), ("blackwell-mma-e4m3-f32", "double")]
 
 
@@ -84,6 +85,11 @@ def test_a_product_takes_its_multiply_adds_and_little_else(name: str, variant: V
     assert len(body) < (each + 2) * count
     # Whatever rounds does so because the source says how: sums that are exact are contracted with no product.
     assert not re.search(r"fma\.rn\.f(32|64)|\.ftz|\.approx", ptx)
+
+
+def test_own_sums_take_one_multiply_add_a_product() -> None:
+    body = loop(compiled("hopper-mma-f64-f64", "double", 90).ptx, "fma.rn.f64")
+    assert len(body) < 1.5 * body.count("fma.rn.f64") and body.count("fma.rn.f64") >= 16
 
 
 @slow

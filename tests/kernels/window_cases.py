@@ -131,9 +131,11 @@ def addends(unit: Unit, shape: tuple[int, ...], rng: np.random.Generator, modest
     last = (1 << fmt.fraction_bits) - 1
     fractions = np.where(rng.random(shape) < 0.3, rng.choice([0, 1, last], shape), rng.integers(0, last + 1, shape))
     magnitude = np.minimum((exps + fmt.bias << fmt.fraction_bits) | fractions, fmt.max_magnitude)
-    near = (magnitude | rng.integers(0, 2, shape) * fmt.sign_bit) << fmt.padding
+    signs = rng.integers(0, 2, shape).astype(np.uint64) * np.uint64(fmt.sign_bit)
+    near = (magnitude.astype(np.uint64) | signs) << np.uint64(fmt.padding)
     kind = rng.random(shape)
-    codes = np.where(kind < 0.5, near, np.where(kind < 0.92, rng.choice(ends, shape), rng.choice(specials, shape)))
+    of_ends, of_specials = (rng.choice(np.array(codes, np.uint64), shape) for codes in (ends, specials))
+    codes = np.where(kind < 0.5, near, np.where(kind < 0.92, of_ends, of_specials))
     return codes.astype(container_dtype(fmt))
 
 
@@ -226,7 +228,7 @@ def addend_sweep(unit: Unit, seed: int) -> Product:
     column = np.full(k, numbers_b[-1], container_dtype(unit.operands.b))
     column[-1] = numbers_b[0]
     n = len(codes)
-    c = np.tile(np.array(codes), (4, 1)).astype(container_dtype(fmt))
+    c = np.tile(np.array(codes, np.uint64), (4, 1)).astype(container_dtype(fmt))
     rng = np.random.default_rng(seed)
     return Product(a, np.repeat(column[:, None], n, axis=1), c, *scales(unit, 4, n, k, rng))
 

@@ -29,7 +29,7 @@ COMPILERS = "g++", "clang++"
 # Nothing is rounded but by the multiply-adds that say so, and these as the mode in force has it.
 FLAGS = (
     "-xc++", "-std=c++17", "-O2", "-march=native", "-frounding-math", "-ffp-contract=off", "-fno-strict-aliasing",
-    "-shared", "-fPIC",
+    "-shared", "-fPIC", "-w",
 )  # fmt: skip
 
 

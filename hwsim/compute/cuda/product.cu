@@ -12,7 +12,7 @@
 // The integer between two floats of one binade is the difference
 // of their bits. What no float holds, and what is rare (special values, zeros with signs, exponents near the ends of
 // the float), goes through `by_terms`: integers, product by product, with every rule of the specification. Rounded
-// additions are binary32's own where the unit's are, and else integers too.
+// additions are binary32's or binary64's own where the unit's are, and else integers too.
 #if VARIANT == IN_DOUBLE
 typedef double real;
 typedef u64 bits;
@@ -25,6 +25,11 @@ typedef u32 bits;
 #define POWER power
 #define BITS_OF bits_of
 #define REAL_OF single_of
+#endif
+#if OWN_SUMS
+typedef real number; // of partial sums
+#else
+typedef float number;
 #endif
 
 #ifdef __CUDACC__
@@ -46,6 +51,7 @@ FN float fma_nearest(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 FN float single_cut(real x) { return VARIANT == IN_DOUBLE ? __double2float_rz(x) : (float)x; }
 FN real fma_cut(real a, real b, real c)
 {
+    if (OWN_SUMS) return ROUNDED(rn);
     return LOST == RD || LOST == RTO ? ROUNDED(rd) : LOST == RU ? ROUNDED(ru) : ROUNDED(rz);
 }
 #if __CUDA_ARCH__ >= 900
@@ -61,6 +67,7 @@ FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
 #include <cmath>
 #include <cstring>
 #include <vector>
+using std::fabs;
 #define FN static inline
 #define INSIDE inline
 #define CONSTANT static const
@@ -73,7 +80,7 @@ FN int leading(u64 x) { return 63 - __builtin_clzll(x); }
 FN real fma_cut(real a, real b, real c) { return std::fma(a, b, c); }
 FN float single_cut(real x) // towards zero, whichever way the host rounds
 {
-    const real size = std::fabs(x);
+    const real size = fabs(x);
     return std::copysign(LOST == RU ? -(float)-size : (float)size, (float)x);
 }
 FN float fma_nearest(float a, float b, float c)
@@ -257,17 +264,18 @@ template <class T> FN float fma_of(float x, float y, float z)
 
 // Codes of a matrix or of its scales, by rows (columns of B) and along K. table: of words or floats, by code.
 struct Codes { const void *codes; const u32 *table; int row, k; };
-template <class C> FN u32 code_at(const Codes &x, int row, int k)
+template <class C> FN C code_at(const Codes &x, int row, int k)
 {
-    return (u32)((const C *)x.codes)[(i64)row * x.row + (i64)k * x.k];
+    return ((const C *)x.codes)[(i64)row * x.row + (i64)k * x.k];
 }
 struct Operands { Codes a, b, c, scale_a, scale_b; int m, n, k; };
 
 // A float by its code: of the addend, or of a scale that a promotion multiplies. mask: of the bits that a code has.
-template <class C> FN float float_at(const Codes &x, int row, int k, u32 mask)
+template <class C> FN number number_at(const Codes &x, int row, int k, u32 mask)
 {
-    const u32 code = code_at<C>(x, row, k);
-    return single_of(sizeof(C) == 4 ? code : x.table[code & mask]);
+    const C code = code_at<C>(x, row, k);
+    if (sizeof(C) == 8) return (number)double_of(code);
+    return single_of(sizeof(C) == 4 ? (u32)code : x.table[code & mask]);
 }
 // The word of a scale; beyond K, of one, as what fills K up has it.
 FN u32 scale_a(const Operands &o, int i, int k)
@@ -283,7 +291,7 @@ FN u32 scale_b(const Operands &o, int j, int k)
 // A factor's word; of units without a window, the bits of a float. Beyond K, zero.
 template <class C, int PADDING, u32 MASK> FN u32 factor(const Codes &x, int k, int row, int at)
 {
-    const u32 code = at < k ? code_at<C>(x, row, at) : 0;
+    const u32 code = at < k ? (u32)code_at<C>(x, row, at) : 0;
     if (METHOD == WINDOW || METHOD == EXACT || sizeof(C) < 4) return x.table[code >> PADDING & MASK];
     const bool is_zero = !(code << 1) || (DAZ && !(code & 0x7F800000));
     return !is_zero ? code : POSITIVE_ZEROS ? 0 : code & 0x80000000u;
@@ -305,6 +313,21 @@ FN u32 factor_b(const Operands &o, int j, int k)
     const u32 word = factor<code_b, PADDING_B, MASK_B>(o.b, o.k, j, k);
     return SCALES == AT_PRODUCTS ? scaled(word, scale_b(o, j, k)) : word;
 }
+#if OWN_SUMS
+FN real number_a(const Operands &o, int i, int k)
+{
+    if (sizeof(code_a) < 8) return single_of(factor_a(o, i, k));
+    return i < o.m && k < o.k ? number_at<code_a>(o.a, i, k, 0) : 0;
+}
+FN real number_b(const Operands &o, int j, int k)
+{
+    if (sizeof(code_b) < 8) return single_of(factor_b(o, j, k));
+    return j < o.n && k < o.k ? number_at<code_b>(o.b, j, k, 0) : 0;
+}
+#else
+FN u32 number_a(const Operands &o, int i, int k) { return factor_a(o, i, k); }
+FN u32 number_b(const Operands &o, int j, int k) { return factor_b(o, j, k); }
+#endif
 // The index along K of a lane of a group.
 CONSTANT int ORDER_OF[] = ORDER;
 FN int place(int g, int lane)
@@ -483,8 +506,10 @@ enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1
        ABOVE = PLACE - FRACTION_BITS + TO_ODD,
        LOWEST_TOP = (PLACE == 23 ? -126 : -1022) - ABOVE, HIGHEST_TOP = (PLACE == 23 ? 126 : 1022) - ABOVE };
 
-#if VARIANT == IN_INTEGERS
-struct Tile { u32 words[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
+#if OWN_SUMS
+struct Tile { real numbers[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
+#elif VARIANT == IN_INTEGERS
+struct Tile { u32 words[DEPTH][SIDE]; };
 #else
 enum { SPLIT = MIDDLE ? 1 : DEPTH }; // where a sum needs only the numbers themselves, `plus` has these
 struct Tile { // what is no number is 0 here
@@ -497,7 +522,7 @@ struct Tile { // what is no number is 0 here
 struct Exactly { u32 words[METHOD == EXACT ? EXACT_WORDS : 1]; int kind; bool negative_zero; };
 enum { EXACT_ROWS = METHOD == EXACT ? TM : 1, EXACT_COLUMNS = METHOD == EXACT ? TN : 1 };
 struct State { // other: a register, or a late addend
-    float partial[TM][TN], other[TM][TN];
+    number partial[TM][TN], other[TM][TN];
     Exactly exact[EXACT_ROWS][EXACT_COLUMNS];
 };
 
@@ -524,13 +549,15 @@ struct FromTile : FromCodes {
 // A group of a tile's rows. odd: of tiles. g: the first group.
 template <class F> FN void load(Tile &t, const F &word, int g, int groups, int tid, int odd, int fraction)
 {
-#if VARIANT != IN_INTEGERS
+#if IN_WINDOWS
     for (int i = tid; i < GROUPS * SIDE; i += THREADS) t.special[!odd][i / SIDE][i % SIDE] = 0;
 #endif
     for (int i = tid; i < SIDE * DEPTH; i += THREADS) {
         const int row = i % SIDE, lane = i / SIDE, group = lane / LANES, in = lane % LANES;
-        const u32 w = g + group < groups ? word(row, place(g + group, in)) : 0;
-#if VARIANT == IN_INTEGERS
+        const decltype(word(0, 0)) w = g + group < groups ? word(row, place(g + group, in)) : 0;
+#if OWN_SUMS
+        t.numbers[lane][row] = w;
+#elif VARIANT == IN_INTEGERS
         t.words[lane][row] = w;
 #else
         const bool number = word_kind(w) == NUMBER;
@@ -580,6 +607,23 @@ FN float added_nodes(const Node &x, const Node &y)
     const int kind = merged(x.kind, y.kind);
     return kind ? of_kind<Sums>(kind) : added<Sums>(x.x, y.x);
 }
+#if OWN_SUMS // of binary32 or binary64; of binary32 subnormals may be zeros
+FN real flushed(real x) { return (int)Sums::FLUSH == FLUSH_RESULT && fabs(x) < (real)0x1p-126 ? x * 0 : x; }
+FN real own_product(real x, real y) { return flushed(fma_cut(x, y, -(real)0)); }
+FN real sum_of_two(real x, real y) { return flushed(fma_cut(x, 1, y)); }
+#endif
+FN Node sum_of_two(const Node &x, const Node &y) { return node_of(added_nodes(x, y)); }
+// The sum of all by pairs, of these by pairs, and so on. sum_of_two: of the terms' kind.
+template <class N> FN N by_tree(N *level)
+{
+#pragma unroll(OWN_SUMS ? LANES : 1)
+    for (int count = LANES; count > 1; count = (count + 1) / 2) {
+#pragma unroll(OWN_SUMS ? LANES : 1)
+        for (int i = 0; i < count / 2; ++i) level[i] = sum_of_two(level[2 * i], level[2 * i + 1]);
+        if (count % 2) level[count / 2] = level[count - 1];
+    }
+    return level[0];
+}
 // Sums are binary32's own.
 enum { NATIVE_SUMS = (int)Sums::ROUNDING == RNE && (int)Sums::FRACTION == SINGLE && Sums::EMIN == -126 && Sums::SUBNORMALS
                      && Sums::MOST == 0x7F7FFFFF && (int)Sums::FLUSH == 0 && Sums::INFINITY_IS == 0x7F800000
@@ -605,13 +649,30 @@ template <class R> RARE float by_additions(const R &read, float c, bool with_c)
         const Node p = node_of(single_of(read.a(lane)), single_of(read.b(lane)));
         level[lane] = FUSED ? p : node_of(rounded_node<Sums>(p));
     }
-    for (int count = LANES; count > 1; count = (count + 1) / 2) {
-        for (int i = 0; i < count / 2; ++i) level[i] = node_of(added_nodes(level[2 * i], level[2 * i + 1]));
-        if (count % 2) level[count / 2] = level[count - 1];
-    }
-    const float sum = with_c ? added_nodes(level[0], node_of(start)) : rounded_node<Sums>(level[0]);
+    const Node root = by_tree(level);
+    const float sum = with_c ? added_nodes(root, node_of(start)) : rounded_node<Sums>(root);
     return rounded_node<Result>(node_of(sum));
 }
+
+#if OWN_SUMS
+// Groups of a tile by rounded additions that are those of the float itself.
+FN void add_groups(State &s, const Tile &a, const Tile &b, int y, int x, int groups)
+{
+    if (METHOD == SEQUENTIAL)
+#pragma unroll 4
+        for (int k = 0; k < groups * LANES; ++k) EACH {
+            const real p = a.numbers[k][y + i], q = b.numbers[k][x + j], sum = s.partial[i][j];
+            s.partial[i][j] = FUSED ? flushed(fma_cut(p, q, sum)) : sum_of_two(own_product(p, q), sum);
+        }
+    else
+        for (int k = 0; k < groups * LANES; k += LANES) EACH {
+            real level[LANES];
+#pragma unroll
+            for (int lane = 0; lane < LANES; ++lane) level[lane] = own_product(a.numbers[k + lane][y + i], b.numbers[k + lane][x + j]);
+            s.partial[i][j] = sum_of_two(by_tree(level), s.partial[i][j]);
+        }
+}
+#endif
 
 // Add (-1)^negative * sig * 2^exp to an exact sum. sig: below 2^32.
 FN void accumulate(u32 *words, u64 sig, int exp, bool negative)
@@ -682,7 +743,7 @@ FN float quick(real x)
     return single_of((Result::TINY_POSITIVE || x == 0) && kept << 1 == 0 ? 0 : kept);
 }
 
-#if VARIANT != IN_INTEGERS
+#if IN_WINDOWS
 // The results of a group of a thread's elements, whose factors are those of tiles from row y and column x on.
 FN void sum_group(
     State &s, const Operands &o, const Tile &a, const Tile &b, int y, int x, int row0, int column0, int group, int g, int odd,
@@ -755,14 +816,14 @@ enum { NATIVE = (int)Register::ROUNDING == RNE && Register::FRACTION == SINGLE &
 // A group's result goes into the register, at the end of an interval.
 FN void commit(State &s, int i, int j, const Operands &o, int row, int column, int g)
 {
-    const float partial = s.partial[i][j];
-    float &other = s.other[i][j];
+    const float partial = (float)s.partial[i][j];
+    number &other = s.other[i][j];
     if (FIRST != NOT_SCALED) {
         const int k = place(g - g % EVERY, 0);
         float x = single_of(ONE_A), y = single_of(ONE_B);
         if (row < o.m && column < o.n && k < o.k) {
-            x = float_at<scale_code_a>(o.scale_a, row / SCALE_ROWS_A, k / SCALE_BLOCK_A, SCALE_MASK_A);
-            y = float_at<scale_code_b>(o.scale_b, column / SCALE_ROWS_B, k / SCALE_BLOCK_B, SCALE_MASK_B);
+            x = (float)number_at<scale_code_a>(o.scale_a, row / SCALE_ROWS_A, k / SCALE_BLOCK_A, SCALE_MASK_A);
+            y = (float)number_at<scale_code_b>(o.scale_b, column / SCALE_ROWS_B, k / SCALE_BLOCK_B, SCALE_MASK_B);
         }
         const float to = FIRST == SCALES_FIRST ? x : partial, with = FIRST == A_FIRST ? x : y;
         const float rest = FIRST == SCALES_FIRST ? partial : FIRST == A_FIRST ? y : x;
@@ -789,6 +850,8 @@ FN u32 encoded(float x)
     return sign | steps << Output::PADDING;
 }
 
+FN u64 encoded(double x) { return x != x ? (u64)Output::NAN_CODE : bits_of_double(x); } // in binary64
+
 // ---------------------------------------------------------------- One block of a matrix product
 
 // Codes, tables, and where the next row (column of B) and the next along K stand.
@@ -813,20 +876,23 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
 #endif
     const Operands o = {{a, ta, a_row, a_k}, {b, tb, b_row, b_k}, {c, tc, c_row, c_k}, {sa, tsa, sa_row, sa_k},
                         {sb, tsb, sb_row, sb_k}, m, n, k};
-    const auto word_a = [&](int row, int at) { return factor_a(o, row0 + row, at); };
-    const auto word_b = [&](int row, int at) { return factor_b(o, column0 + row, at); };
+    const auto word_a = [&](int row, int at) { return number_a(o, row0 + row, at); };
+    const auto word_b = [&](int row, int at) { return number_b(o, column0 + row, at); };
 #define OF_THREAD const int y = tid / (SIDE / TN) * TM, x = tid % (SIDE / TN) * TN; (void)y; (void)x;
 #define INSIDE_MATRIX (row0 + y + i < m && column0 + x + j < n)
     EACH_THREAD
         OF_THREAD
         EACH {
-            float given = has_c && INSIDE_MATRIX ? float_at<code_c>(o.c, row0 + y + i, column0 + x + j, MASK_C) : 0;
+            number given = has_c && INSIDE_MATRIX ? number_at<code_c>(o.c, row0 + y + i, column0 + x + j, MASK_C) : 0;
             const bool tiny = FLUSHES_INPUT && finite(given) && term_of(given, -149).exp < EMIN_C;
             if (POSITIVE_ZEROS && (given == 0 || tiny)) given = 0;
+#if OWN_SUMS
+            given = flushed(given);
+#endif
             s.other[i][j] = CHAIN == PROMOTED ? sum_of<Register>(given, given == 0 ? given : 0) : given;
             s.partial[i][j] = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? 0 : given;
         }
-#if VARIANT != IN_INTEGERS
+#if IN_WINDOWS
         for (int i = tid; i < GROUPS * SIDE; i += THREADS)
             tile_a.special[0][i / SIDE][i % SIDE] = tile_b.special[0][i / SIDE][i % SIDE] = 0;
 #endif
@@ -840,6 +906,9 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
         END_THREADS
         EACH_THREAD
             OF_THREAD
+#if OWN_SUMS
+            add_groups(s, tile_a, tile_b, y, x, groups - g0 < GROUPS ? groups - g0 : (int)GROUPS);
+#else
             for (int group = 0; group < GROUPS && g0 + group < groups; ++group) {
                 const int g = g0 + group;
                 const bool begins = RESTART && g % (RESTART + !RESTART) == 0;
@@ -863,12 +932,13 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                 if ((CHAIN == PROMOTED || CHAIN == ADDED_LATE) && (g % EVERY == EVERY - 1 || g == groups - 1))
                     EACH commit(s, i, j, o, row0 + y + i, column0 + x + j, g);
             }
+#endif
         END_THREADS
     }
     EACH_THREAD
         OF_THREAD
         EACH {
-            const float result = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? s.other[i][j] : s.partial[i][j];
+            const number result = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? s.other[i][j] : s.partial[i][j];
             if (INSIDE_MATRIX) out[(i64)(row0 + y + i) * n + column0 + x + j] = (code_out)encoded(result);
         }
     END_THREADS

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hwsim.base.errors import InputError
 from hwsim.compute.kernels import aligned, chain, floats, lanes, lost, windows
 from hwsim.compute.kernels.values import decode_table, factor_words, is_binary32, words_lack
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import FixedFormat, FloatFormat, Format, container_dtype, formats
 from hwsim.formats.blocks import BlockScale, one_code
 from hwsim.spec import (
     AlignedReadingSum,
@@ -50,6 +50,9 @@ CUTS = {
 SCALES_AT = {"product": chain.AT_PRODUCTS, "subgroup": chain.AT_SUBGROUPS, "promotion": chain.AT_PROMOTIONS}
 SIDES: tuple[Side, Side] = ("a", "b")
 FLUSHES: dict[Tininess | None, int] = {None: 0, "result": 1, "after": 2, "before": 3}
+# Floats whose own additions are those of a unit, and the most products of a tree of these.
+OWN: dict[str, Variant] = {"f32": "single", "f64": "double"}
+MOST_OF_A_TREE = 8
 # Bytes that the tiles of a block may take on every GPU from compute capability 8.0 on; many take more.
 SHARED = 99 * 1024
 
@@ -76,6 +79,10 @@ def supports(unit: Unit) -> Support:
 def _lacks(unit: Unit) -> Iterator[str]:
     rule, operands, scale = unit.sum, unit.operands, unit.scale
     late, promotion = unit.late, unit.promotion
+    if unit.instruction.lanes > MOST_LANES:
+        yield f"instruction.lanes: {unit.instruction.lanes} (more than {MOST_LANES})"
+    if _own_sums(unit) is not None:
+        return
     # Formats whose codes are looked up as numbers of binary32, or are these; and all that must be such numbers.
     decoded: dict[str, Format | None] = {"operands.addend": operands.addend}
     if scale is not None and scale.at == "promotion":
@@ -117,8 +124,37 @@ def _lacks(unit: Unit) -> Iterator[str]:
     for key, fmt in decoded.items():
         if fmt is not None and fmt.container_bits > 16 and not (isinstance(fmt, FloatFormat) and is_binary32(fmt)):
             yield f"{key}: {fmt.name} (more than 16 bits, and not binary32's)"
-    if unit.instruction.lanes > MOST_LANES:
-        yield f"instruction.lanes: {unit.instruction.lanes} (more than {MOST_LANES})"
+
+
+def _own_sums(unit: Unit) -> Variant | None:
+    """The arithmetic whose own rounded additions are the unit's; None where there is none."""
+    rule, operands, result = unit.sum, unit.operands, unit.result
+    if not isinstance(rule, RoundedSum):
+        return None
+    variant = next((variant for name, variant in OWN.items() if rule.format == formats()[name]), None)
+    if variant is None:
+        return None
+    parts = unit.scale, unit.late, unit.promotion, unit.restart, rule.product_limit, rule.subgroup, result.flushes
+    if any(part is not None for part in parts) or operands.addend is None or result.format != rule.format:
+        return None
+    if {rule.rounding, result.rounding} != {"rne"} or not {rule.overflow, result.overflow} <= {"ieee", "infinity"}:
+        return None
+    if rule.flushes not in ((None,) if variant == "double" else (None, "result")):
+        return None
+    tree = rule.method == "pairwise"
+    if tree and (rule.product == "fused" or unit.instruction.lanes > MOST_OF_A_TREE):
+        return None
+    read = [operands.a, operands.b, operands.addend]
+    wide = [fmt for fmt in read if variant == "double" and fmt == rule.format]
+    if wide and (operands.daz or operands.zeros == "positive"):
+        return None
+    return variant if all(fmt in wide or _is_looked_up(fmt) for fmt in read) else None
+
+
+def _is_looked_up(fmt: Format) -> bool:
+    """True if codes are those of binary32, or few enough for a table of its numbers."""
+    own = isinstance(fmt, FloatFormat) and is_binary32(fmt)
+    return extent(fmt).are_float32s and (fmt.container_bits <= 16 or own)
 
 
 def variants(unit: Unit) -> tuple[Variant, ...]:
@@ -129,6 +165,9 @@ def variants(unit: Unit) -> tuple[Variant, ...]:
     """
     if not supports(unit):
         return ()
+    own = _own_sums(unit)
+    if own is not None:
+        return (own,) if own == "double" else (own, "integers")
     return *(variant for variant in PLACES if _float_holds(unit, PLACES[variant])), "integers"
 
 
@@ -172,6 +211,8 @@ def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
     depth = groups * count
     if variant == "integers":
         row = 4 * depth  # words
+    elif isinstance(unit.sum, RoundedSum):
+        row = (4 if variant == "single" else 8) * depth
     else:
         # Numbers, their exponents by twos, and two flags of each group.
         numbers = 3 * depth if unit.sum.lost == "truncate" else depth + 2  # type: ignore[union-attr]
@@ -293,13 +334,20 @@ def _target(
 
 
 def _output(unit: Unit) -> str:
-    fmt = unit.output
-    assert isinstance(fmt, FloatFormat)
+    fmt = _rounded_to(unit, unit.output)
     return _struct("Output", {
         "FRACTION": fmt.fraction_bits, "EMIN": fmt.emin, "SUBNORMALS": fmt.subnormals, "PADDING": fmt.padding,
         "SIGN": fmt.sign_bit << fmt.padding, "INFINITY_CODE": (fmt.infinity_magnitude or 0) << fmt.padding,
         "NAN_CODE": unit.nan,
     })  # fmt: skip
+
+
+def _rounded_to(unit: Unit, fmt: Format) -> FloatFormat:
+    """A format that integers are rounded to; binary32 in the place of binary64, to which binary64 alone rounds."""
+    if _own_sums(unit) == "double":
+        fmt = formats()["f32"]
+    assert isinstance(fmt, FloatFormat)
+    return fmt
 
 
 def _struct(name: str, numbers: Mapping[str, int]) -> str:
@@ -311,7 +359,7 @@ def _listed(numbers: Mapping[str, int]) -> str:
 
 
 def _code_type(fmt: Format | None) -> str:
-    return "u8" if fmt is None or fmt.container_bits <= 8 else "u16" if fmt.container_bits <= 16 else "u32"
+    return "u8" if fmt is None else f"u{8 * container_dtype(fmt).itemsize}"
 
 
 @lru_cache(maxsize=64)
@@ -323,7 +371,8 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
     supports(unit).demand()
     operands, instruction, shape, scale = unit.operands, unit.instruction, shape_of(unit, variant, shared), unit.scale
     result, promotion, late = unit.result, unit.promotion, unit.late
-    assert isinstance(result.format, FloatFormat)
+    fmt = _rounded_to(unit, result.format)
+    own_sums = isinstance(unit.sum, RoundedSum) and variant != "integers"
     order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
     a, b = operands.multiplied
     sides = (None, None) if scale is None else (scale.a.format, scale.b.format)
@@ -348,22 +397,24 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         "FRACTION_A": a.fraction_bits, "FRACTION_B": b.fraction_bits,
         "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
     }  # fmt: skip
-    own = result.format, result.rounding, result.overflow, result.tiny == "positive", result.flushes
-    register = _target("Register", result.format, result.rounding)
+    own = fmt, result.rounding, result.overflow, result.tiny == "positive", result.flushes
+    register = _target("Register", fmt, result.rounding)
     if promotion is not None:
         register = _target("Register", promotion.format, promotion.rounding)
     elif isinstance(late, LateAdd):
         register = _target("Register", late.format, late.rounding, flush=late.flushes)
-    sums = _target("Sums", result.format, result.rounding)
+    sums = _target("Sums", fmt, result.rounding)
     if isinstance(unit.sum, RoundedSum):
         rule = unit.sum
-        sums = _target("Sums", rule.format, rule.rounding, rule.overflow, flush=rule.flushes)
+        sums = _target("Sums", _rounded_to(unit, rule.format), rule.rounding, rule.overflow, flush=rule.flushes)
     lines = [
         "typedef unsigned char u8; typedef unsigned short u16; typedef unsigned u32;",
         "typedef unsigned long long u64; typedef long long i64;",
         *(f"typedef {_code_type(fmt)} {name};" for name, fmt in typed.items()),
         *(f"#define IN_{name.upper()} {index}" for index, name in enumerate((*PLACES, "integers"))),
         f"#define VARIANT IN_{variant.upper()}",
+        f"#define OWN_SUMS {int(own_sums)}",
+        "#define IN_WINDOWS (VARIANT != IN_INTEGERS && !OWN_SUMS)",
         f"#define ORDER {{ {', '.join(map(str, order if numbers['ORDERED'] else [0]))} }}",
         f"enum {{ {_listed(numbers)} }};",
         _target("Result", *own),
