@@ -64,6 +64,11 @@ def directed(unit: Unit) -> Iterator[tuple[str, Product]]:
         # 2^84 + 2^60 is a tie of numbers of 24 bits, but for 2^-60.
         a = np.array([[(127 + 30) << 7, (127 - 30) << 7, 0]], np.uint16)
         yield "a bit far below a tie", Product(a, a.T, np.array([[(127 + 84) << 23]], np.uint32), None, None)
+    if unit.name == "blackwell-mxf4nvf4-e2m1-f32":
+        # 0.5 * 0.5 * 2^-9 * 2^-9, beside products of zeros whose scales are the largest, 2^36 and more times that.
+        a, b, scale = np.zeros((1, 64), np.uint8), np.zeros((64, 1), np.uint8), np.array([[0x7E, 1, 0, 0]], np.uint8)
+        a[0, [0, 16]] = b[[1, 16], 0] = 1
+        yield "zeros on either side", Product(a, b, np.zeros((1, 1), np.uint32), scale, scale.T)
     if unit.name == "chain-late-fnuz":
         a, b = np.array([[1, 56, 184]], np.uint8), np.full((3, 1), 129, np.uint8)
         yield "a negative subnormal where zero has no sign", Product(a, b, np.array([[133]], np.uint8), None, None)
@@ -190,6 +195,7 @@ def test_a_window_of_one_bit_more_than_is_proved_needs_the_next_arithmetic(lost:
         ("hopper-wgmma-e4m3-f32", "single"),
         ("mxfp8-e4m3-f32", "double"),
         ("rvbna-e4m3-f32-n16", "double"),
+        ("blackwell-mxf4nvf4-e2m1-f32", "double"),
         ("hopper-mma-f64-f64", "double"),
         ("cdna2-mfma-f16-f32", "single"),
         ("sequential-e4m3-f16", "integers"),

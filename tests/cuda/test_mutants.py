@@ -65,6 +65,13 @@ MUTANTS = {
     "a scale that is NaN": Mutant(MX, "double", "if (word_kind(scale) == NOT_A_NUMBER)", "if (false)"),
     "cancelled parts skipped": Mutant(NVFP4, "integers", "total || (COUNT_CANCELLED && some)", "total != 0"),
     "one scale of parts": Mutant(NVFP4, "integers", "scale_term(t, kind, read.scale_b(first));", ""),
+    "parts' scales of a alone": Mutant(NVFP4, "double", " * b.scales[p][x + j]", ""),
+    "cancelled parts counted as zeros": Mutant(NVFP4, "double", "COUNT_CANCELLED ? some :", "false ? some :"),
+    "a part's first lane alone": Mutant(NVFP4, "double", "(size != 0) << lane", "(size != 0)"),
+    "parts' factors as subnormals": Mutant(NVFP4, "double", "<< (exp_of(w) - least)", ""),
+    "parts' scales that are NaN": Mutant(NVFP4, "double", "kinds = word_kind(s)", "kinds = 0"),
+    "parts' scales that are zero": Mutant(NVFP4, "double", "sig_of(s) ? some : 0", "some"),
+    "parts' negative scales": Mutant("scaled-floor", "double", "word_negative(s) ? -size : size", "size"),
     # Integers.
     "jam as truncation": Mutant(JAM, "integers", "case RTO: return rest && !(kept & 1);", "case RTO: return false;"),
     "sticky forgotten": Mutant("sticky-bare", "integers", "if (sticky) c.rest |= 1;", ""),

@@ -40,7 +40,11 @@ def loop(ptx: str, instruction: str) -> list[str]:
 
 
 FLOATS = [(HOPPER, "single"), ("mxfp8-e4m3-f32", "double"), ("deepseek-v3-e4m3-f32", "single"), ("ceil-late", "single")]
-FLOATS += [("hopper-mma-f64-f64", "double"), ("cdna2-mfma-f16-f32", "single")]
+FLOATS += [
+    ("blackwell-mxf4nvf4-e2m1-f32", "double"),
+    ("hopper-mma-f64-f64", "double"),
+    ("cdna2-mfma-f16-f32", "single"),
+]
 FLOATS += [("rvbna-e4m3-f32-n16", "double"), ("ada-mma-e4m3-f16", "single"), ("blackwell-mma-e4m3-f32", "double")]
 
 
@@ -85,6 +89,11 @@ def test_a_product_takes_its_multiply_adds_and_little_else(name: str, variant: V
     assert len(body) < (each + 2) * count
     # Whatever rounds does so because the source says how: sums that are exact are contracted with no product.
     assert not re.search(r"fma\.rn\.f(32|64)|\.ftz|\.approx", ptx)
+
+
+def test_exact_parts_take_a_quarter_of_an_instruction_a_product_and_little_else() -> None:
+    body = loop(compiled("blackwell-mxf4nvf4-e2m1-f32", "double", 90).ptx, "dp4a.s32.s32")
+    assert len(body) < 4 * 1.5 * body.count("dp4a.s32.s32") and body.count("dp4a.s32.s32") >= 64
 
 
 def test_own_sums_take_one_multiply_add_a_product() -> None:

@@ -48,6 +48,7 @@ FN int leading(u64 x) { return 63 - __clzll((i64)x); }
 #define ROUNDED(way) __fmaf_##way(a, b, c)
 #endif
 FN float fma_nearest(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+FN int dot(u32 a, u32 b, int c) { return __dp4a((int)a, (int)b, c); } // of four signed bytes
 FN float single_cut(real x) { return VARIANT == IN_DOUBLE ? __double2float_rz(x) : (float)x; }
 FN real fma_cut(real a, real b, real c)
 {
@@ -82,6 +83,11 @@ FN float single_cut(real x) // towards zero, whichever way the host rounds
 {
     const real size = fabs(x);
     return std::copysign(LOST == RU ? -(float)-size : (float)size, (float)x);
+}
+FN int dot(u32 a, u32 b, int c)
+{
+    for (int at = 0; at < 32; at += 8) c += (signed char)(a >> at) * (signed char)(b >> at);
+    return c;
 }
 FN float fma_nearest(float a, float b, float c)
 {
@@ -510,6 +516,14 @@ enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1
 struct Tile { real numbers[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
 #elif VARIANT == IN_INTEGERS
 struct Tile { u32 words[DEPTH][SIDE]; };
+#elif IN_PARTS
+enum { QUADS = (SUBGROUP + 3) / 4 };
+struct Tile { // of each part: factors in units of the least as signed bytes, a bit of each that is not zero, and its scale
+    real scales[GROUPS * PARTS][SIDE];
+    u32 quads[GROUPS * PARTS][QUADS][SIDE], some[GROUPS * PARTS][SIDE];
+    int exps[GROUPS * PARTS][SIDE];
+    u8 special[2][GROUPS][SIDE]; // of this tile and of the next
+};
 #else
 enum { SPLIT = MIDDLE ? 1 : DEPTH }; // where a sum needs only the numbers themselves, `plus` has these
 struct Tile { // what is no number is 0 here
@@ -547,11 +561,33 @@ struct FromTile : FromCodes {
 #endif
 
 // A group of a tile's rows. odd: of tiles. g: the first group.
-template <class F> FN void load(Tile &t, const F &word, int g, int groups, int tid, int odd, int fraction)
+template <class F, class S>
+FN void load(Tile &t, const F &word, const S &scale, int g, int groups, int tid, int odd, int fraction, int least)
 {
 #if IN_WINDOWS
     for (int i = tid; i < GROUPS * SIDE; i += THREADS) t.special[!odd][i / SIDE][i % SIDE] = 0;
 #endif
+#if IN_PARTS
+    for (int i = tid; i < SIDE * GROUPS * PARTS; i += THREADS) {
+        const int row = i % SIDE, p = i / SIDE, group = p / PARTS, first = p % PARTS * SUBGROUP;
+        if (g + group >= groups) continue;
+        const u32 s = scale(row, place(g + group, first));
+        u32 some = 0, kinds = word_kind(s), quads[QUADS] = {};
+        for (int lane = 0; lane < SUBGROUP; ++lane) {
+            const u32 w = word(row, place(g + group, first + lane));
+            const int size = word_kind(w) ? 0 : (int)(sig_of(w) << (exp_of(w) - least));
+            kinds |= word_kind(w);
+            some |= (u32)(size != 0) << lane;
+            quads[lane / 4] |= (u32)(u8)(word_negative(w) ? -size : size) << lane % 4 * 8;
+        }
+        for (int q = 0; q < QUADS; ++q) t.quads[p][q][row] = quads[q];
+        t.some[p][row] = sig_of(s) ? some : 0;
+        t.exps[p][row] = exp_of(s);
+        const real size = (real)sig_of(s) * POWER(kinds || !sig_of(s) ? 0 : exp_of(s) + least - fraction);
+        t.scales[p][row] = word_negative(s) ? -size : size;
+        if (kinds) t.special[odd][group][row] = 1;
+    }
+#else
     for (int i = tid; i < SIDE * DEPTH; i += THREADS) {
         const int row = i % SIDE, lane = i / SIDE, group = lane / LANES, in = lane % LANES;
         const decltype(word(0, 0)) w = g + group < groups ? word(row, place(g + group, in)) : 0;
@@ -575,6 +611,7 @@ template <class F> FN void load(Tile &t, const F &word, int g, int groups, int t
         if (!number) t.special[odd][group][row] = 1;
 #endif
     }
+#endif
 }
 
 // A group's result by a sum before it is rounded. c: what the group starts from, or a late addend.
@@ -744,6 +781,21 @@ FN float quick(real x)
 }
 
 #if IN_WINDOWS
+// A term enters a window.
+FN void enter(real term, real &plus, real &all)
+{
+    plus = fma_cut(MIDDLE || term > 0 ? term : 0, 1, plus);
+    if (TO_ODD || !MIDDLE) all = fma_cut(TO_ODD ? -term : fabs(term), 1, all);
+}
+#if IN_PARTS
+FN int sum_of_part(const Tile &a, const Tile &b, int p, int y, int x)
+{
+    int sum = 0;
+#pragma unroll
+    for (int q = 0; q < QUADS; ++q) sum = dot(a.quads[p][q][y], b.quads[p][q][x], sum);
+    return sum;
+}
+#endif
 // The results of a group of a thread's elements, whose factors are those of tiles from row y and column x on.
 FN void sum_group(
     State &s, const Operands &o, const Tile &a, const Tile &b, int y, int x, int row0, int column0, int group, int g, int odd,
@@ -753,9 +805,19 @@ FN void sum_group(
     real plus[TM][TN], all[TM][TN]; // to odd, `all` is of the products' opposites
     u32 rare = 0, none = 0; // a bit of each result: by_terms has it; all of its terms are zero
     EACH tops[i][j] = 0x80008000u;
+#if IN_PARTS
+    for (int p = group * PARTS; p < (group + 1) * PARTS; ++p)
+        EACH {
+            const bool some = a.some[p][y + i] & b.some[p][x + j];
+            const int exp = a.exps[p][y + i] + b.exps[p][x + j];
+            const bool counts = COUNT_CANCELLED ? some : some && sum_of_part(a, b, p, y + i, x + j);
+            if (counts) tops[i][j] = 0x80000000u | (u16)larger((short)tops[i][j], exp);
+        }
+#else
 #pragma unroll 4
     for (int k = group * PAIRS; k < (group + 1) * PAIRS; ++k)
         EACH tops[i][j] = add_max(a.exps[k][y + i], b.exps[k][x + j], tops[i][j]);
+#endif
     EACH {
         const float c = with_c ? s.partial[i][j] : 0;
         const u32 size = bits_of(c) & 0x7FFFFFFF, field = size >> 23;
@@ -772,9 +834,16 @@ FN void sum_group(
         none |= (u32)zeros << (i * TN + j);
         const real base = (real)(MIDDLE ? 1.5 : 1.0) * POWER(odd_one ? 0 : top + ABOVE);
         const real value = odd_one ? 0 : (real)c;
-        plus[i][j] = fma_cut(MIDDLE || value > 0 ? value : 0, 1, base);
-        all[i][j] = TO_ODD ? fma_cut(-value, 1, base) : MIDDLE ? 0 : fma_cut(value < 0 ? -value : value, 1, base);
+        plus[i][j] = all[i][j] = base;
+        enter(value, plus[i][j], all[i][j]);
     }
+#if IN_PARTS
+    for (int p = group * PARTS; p < (group + 1) * PARTS; ++p)
+        EACH {
+            const real sum = (real)sum_of_part(a, b, p, y + i, x + j);
+            enter(sum * a.scales[p][y + i] * b.scales[p][x + j], plus[i][j], all[i][j]);
+        }
+#else
 #pragma unroll 2
     for (int k = group * LANES; k < (group + 1) * LANES; ++k)
         EACH {
@@ -785,6 +854,7 @@ FN void sum_group(
                 all[i][j] = fma_cut(a.size[k % SPLIT][y + i], b.size[k % SPLIT][x + j], all[i][j]);
             }
         }
+#endif
     EACH {
         float &partial = s.partial[i][j];
         const int row = row0 + y + i, column = column0 + x + j;
@@ -878,6 +948,10 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                         {sb, tsb, sb_row, sb_k}, m, n, k};
     const auto word_a = [&](int row, int at) { return number_a(o, row0 + row, at); };
     const auto word_b = [&](int row, int at) { return number_b(o, column0 + row, at); };
+    // Of the parts of a group; where these have no scales, of one.
+    const u32 one = 1 | (u32)OFFSET << EXP_SHIFT;
+    const auto scale_of_a = [&](int row, int at) { return SUBGROUP_SCALED && row0 + row < m ? scale_a(o, row0 + row, at) : one; };
+    const auto scale_of_b = [&](int row, int at) { return SUBGROUP_SCALED && column0 + row < n ? scale_b(o, column0 + row, at) : one; };
 #define OF_THREAD const int y = tid / (SIDE / TN) * TM, x = tid % (SIDE / TN) * TN; (void)y; (void)x;
 #define INSIDE_MATRIX (row0 + y + i < m && column0 + x + j < n)
     EACH_THREAD
@@ -901,8 +975,8 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
         const int odd = g0 / GROUPS % 2;
         (void)odd;
         EACH_THREAD
-            load(tile_a, word_a, g0, groups, tid, odd, FRACTION_A);
-            load(tile_b, word_b, g0, groups, tid, odd, FRACTION_B);
+            load(tile_a, word_a, scale_of_a, g0, groups, tid, odd, UNIT_A, LEAST_A);
+            load(tile_b, word_b, scale_of_b, g0, groups, tid, odd, UNIT_B, LEAST_B);
         END_THREADS
         EACH_THREAD
             OF_THREAD

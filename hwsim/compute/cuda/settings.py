@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
+from math import prod
 from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
@@ -29,7 +30,8 @@ from hwsim.spec import (
 )
 from hwsim.spec.arguments import Side
 from hwsim.spec.keys import Overflow, Rounding, Tininess
-from hwsim.spec.ranges import exponent_range, extent, products_of, scaled_products, scales_at, span_of
+from hwsim.spec.ranges import exponent_range, extent, product_span, products_of, scaled_products, scales_at, span_of
+from hwsim.spec.sums import ExactSubgroup
 
 # What the source does windows in: the arithmetic of binary32 or binary64, or integers.
 Variant = Literal["single", "double", "integers"]
@@ -184,24 +186,44 @@ def _float_holds(unit: Unit, place: int) -> bool:
     rule, (a, b) = unit.sum, unit.operands.multiplied
     if not isinstance(rule, AlignedSum) or rule.lost not in ("truncate", "floor", "ceil", "jam"):
         return False
-    if rule.subgroup is not None or rule.cut is not None or rule.zero_terms == "count":
+    if rule.cut is not None or rule.zero_terms == "count":
         return False
     if rule.zero == "ieee" and isinstance(unit.late, LateInWindow):  # a late zero's sign is that of all products
         return False
-    scaled = scales_at(unit, "product")
+    scaled = scales_at(unit, "product") + scales_at(unit, "subgroup")
     single = place == PLACES["single"]
-    if single and (scaled or not (extent(a).are_float32s and extent(b).are_float32s)):
+    if single and (scaled or rule.subgroup is not None or not (extent(a).are_float32s and extent(b).are_float32s)):
         return False
     reaches = [max(map(abs, exponent_range(fmt))) + fmt.fraction_bits for fmt in (a, b)]
     if max(reaches) + sum(max(abs(scale.low), abs(scale.high)) for scale in scaled) > FARTHEST:
         return False
     # The largest product and the largest addend, in units of the window at their own exponents, rounded up.
-    most = span_of(a).most * span_of(b).most
+    most, terms = span_of(a).most * span_of(b).most, unit.instruction.lanes
     up = rule.fraction_bits - a.fraction_bits - b.fraction_bits
-    product = most << up if up >= 0 else (most >> -up) + 1
-    total = unit.instruction.lanes * product + (2 << rule.fraction_bits)
+    if rule.subgroup is not None:
+        if not _bytes_hold(unit):
+            return False
+        products, scales, length = product_span(unit), scales_at(unit, "subgroup"), rule.subgroup.lanes
+        most = length * prod((products.largest_in(products.least_exp), *(scale.most for scale in scales)))
+        up = rule.fraction_bits + products.least_exp - sum(scale.fraction_bits for scale in scales)
+        terms //= length
+        if most >= 1 << place:
+            return False
+    term = most << up if up >= 0 else (most >> -up) + 1
+    total = terms * term + (2 << rule.fraction_bits)
     # Sums of signed numbers start in the middle of the binade. Those to odd have half as many units, rounded up.
     return total < 1 << (place if rule.lost == "truncate" else place - 1)
+
+
+def _bytes_hold(unit: Unit) -> bool:
+    """True if factors are signed bytes, in units of their format's least number, of parts that are summed exactly."""
+    rule, factors = unit.sum, [span_of(fmt) for fmt in unit.operands.multiplied]
+    if not isinstance(rule, AlignedSum) or not isinstance(rule.subgroup, ExactSubgroup) or rule.subgroup.lanes > 32:
+        return False
+    if rule.product_limit is not None or scales_at(unit, "product"):
+        return False
+    # Only fixed formats, in two's complement, have an even largest magnitude, 2^7 or less, which is negative.
+    return all((span.largest_in(span.least_exp) - 1).bit_length() <= 7 for span in factors)
 
 
 def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
@@ -211,6 +233,9 @@ def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
     depth = groups * count
     if variant == "integers":
         row = 4 * depth  # words
+    elif isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None:
+        length = unit.sum.subgroup.lanes
+        row = depth // length * (8 + 4 * -(-length // 4) + 4 + 4) + 2 * groups
     elif isinstance(unit.sum, RoundedSum):
         row = (4 if variant == "single" else 8) * depth
     else:
@@ -290,6 +315,16 @@ def _chain_numbers(unit: Unit) -> dict[str, int]:
         "SIGNED_C": int(operands.addend is not None and operands.addend.signed_zero),
         "POSITIVE_ZEROS": int(operands.zeros == "positive"), "FLUSHES_INPUT": int(unit.flushes_addends),
     }  # fmt: skip
+
+
+def _unit_numbers(unit: Unit) -> dict[str, int]:
+    """Fraction bits of a factor, and in parts of its scale too; and the exponent of the factors' least numbers."""
+    scales = scales_at(unit, "subgroup") or [None, None]
+    named = zip("AB", unit.operands.multiplied, scales, strict=True)
+    numbers = [(side, fmt, 0 if scale is None else scale.fraction_bits) for side, fmt, scale in named]
+    return {f"UNIT_{side}": fmt.fraction_bits + bits for side, fmt, bits in numbers} | {
+        f"LEAST_{side}": exponent_range(fmt)[0] for side, fmt, _ in numbers
+    }
 
 
 def _scale_numbers(unit: Unit) -> dict[str, int]:
@@ -373,8 +408,8 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
     result, promotion, late = unit.result, unit.promotion, unit.late
     fmt = _rounded_to(unit, result.format)
     own_sums = isinstance(unit.sum, RoundedSum) and variant != "integers"
+    parts = isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None and variant != "integers"
     order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
-    a, b = operands.multiplied
     sides = (None, None) if scale is None else (scale.a.format, scale.b.format)
     typed: dict[str, Format | None] = {
         "code_a": operands.a,
@@ -394,7 +429,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         # Of bits that are no part of a code nothing is looked at: no index is outside its table.
         **_code_numbers(unit), "DAZ": int(operands.daz),
         "MASK_C": 0 if operands.addend is None else (1 << min(operands.addend.container_bits, 16)) - 1,
-        "FRACTION_A": a.fraction_bits, "FRACTION_B": b.fraction_bits,
+        **_unit_numbers(unit),
         "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
     }  # fmt: skip
     own = fmt, result.rounding, result.overflow, result.tiny == "positive", result.flushes
@@ -414,6 +449,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         *(f"#define IN_{name.upper()} {index}" for index, name in enumerate((*PLACES, "integers"))),
         f"#define VARIANT IN_{variant.upper()}",
         f"#define OWN_SUMS {int(own_sums)}",
+        f"#define IN_PARTS {int(parts)}",
         "#define IN_WINDOWS (VARIANT != IN_INTEGERS && !OWN_SUMS)",
         f"#define ORDER {{ {', '.join(map(str, order if numbers['ORDERED'] else [0]))} }}",
         f"enum {{ {_listed(numbers)} }};",
