@@ -198,7 +198,12 @@ UNIT = "hopper-wgmma-e4m3-f32"
         ((UNIT, CODES, CODES), {"progress": print}, InputError, "plan and progress must be None for tensors on a GPU"),
         ((UNIT, CODES, CODES), {"plan": {}}, InputError, "plan and progress must be None for tensors on a GPU"),
         ((UNIT, CODES, CODES), {"alpha": 2}, InputError, "alpha must be None without a plan"),
-        (("int8-i32", CODES, CODES), {}, NotImplementedYet, "int8-i32: result.format: i32 is in the model, but not in"),
+        (
+            (unit_of("wide"), CODES, CODES),
+            {},
+            NotImplementedYet,
+            "wide: sum.fraction_bits: 256 .* is in the model, but",
+        ),
     ],
 )
 def test_what_a_gpu_does_not_take_is_told(

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from cuda.test_host import as_codes, bits_of_window, directed, in_blocks, unit_of, with_sum
 from kernels.window_cases import addend_sweep, operands
+from unit_keys import E4M3_FINITE, E5M2_FINITE, FINE, exact_blocks, exact_sum, odd_unit, scaled
 
 from hwsim.compute.cuda import Variant, gemm_on_host, host
 from hwsim.compute.cuda.settings import source_of
+from hwsim.formats import FloatFormat
 from hwsim.spec import Unit
 
 HOPPER, MX, AMPERE, NVFP4 = (
@@ -23,6 +25,11 @@ DEEPSEEK, SCALED, BLACKWELL = "deepseek-v3-e4m3-f32", "deepseek-v3-e4m3-f32-scal
 CDNA, EVEN_ODD, JAM = "cdna3-mfma-bf16-f32", "cdna3-mfma-e4m3fnuz-f32", "rvbna-e4m3-f32-n16"
 
 FP64, MUL_ADD = "hopper-mma-f64-f64", with_sum("cdna3-mfma-f32-f32", 3, product="rounded")
+BYTES = "integers-saturate"
+FINE_SUMS = odd_unit("fine", (E5M2_FINITE, E4M3_FINITE), "none", exact_sum(), FINE, 2, overflow="saturate")
+WIDE_PARTS = odd_unit(
+    "wide-parts", "e4m3", "f32", exact_blocks(4), "f32", 8, **scaled("subgroup", ("bf16", 4), ("bf16", 8))
+)
 
 
 class Mutant(NamedTuple):
@@ -95,8 +102,16 @@ MUTANTS = {
     # Exact sums.
     "an exact sum's low words": Mutant("exact-bf16", "integers", "top = i, sticky = below;", "top = i;"),
     "an exact sum's second word": Mutant("intel-amx-e4m3-f32", "integers", "(u64)high << 32 | next", "(u64)high << 32"),
-    "carries dropped": Mutant("intel-amx-e4m3-f32", "integers", "(part < 2 || carry)", "part < 2"),
+    "carries dropped": Mutant("intel-amx-e4m3-f32", "integers", "(part < 3 || carry)", "part < 3"),
     "exact sums of one group": Mutant("exact-e4m3", "integers", "g == 0 || begins || EACH_ROUNDED", "true"),
+    "parts of an exact sum, as products": Mutant("exact-blocks-group", "integers", "- (SUBGROUP ?", "- (false ?"),
+    "wide parts of an exact sum": Mutant(WIDE_PARTS, "integers", "(i64)above", "0"),
+    # Results in two's complement.
+    "wrapped": Mutant(BYTES, "integers", "if (WRAPS)", "if (true)"),
+    "addends without a sign": Mutant(BYTES, "integers", "(i64)((u64)code << (64 - C_BITS)) >> (64 - C_BITS)", "code"),
+    "what is below half": Mutant(BYTES, "integers", "below || half || c.rest % 2", "false"),
+    "half": Mutant("long-coarse", "integers", "half = c.rest >= 2", "half = false"),
+    "beyond 64 bits": Mutant(FINE_SUMS, "integers", "beyond = beyond ||", "beyond = false &&"),
     # Roundings.
     "ties away": Mutant(AMPERE, "double", "(rest == 2 && (kept & 1))", "rest == 2"),
     "overflow one early": Mutant("e4m3-nan", "single", "if (steps > (i64)T::MOST)", "if (steps >= (i64)T::MOST)"),
@@ -120,7 +135,7 @@ def test_a_mutant_is_told(name: str) -> None:
     assert text.count(mutant.old) == 1, f"{mutant.old} stands {text.count(mutant.old)} times"
     library = host.built(text.replace(mutant.old, mutant.new), f"mutant-{unit.name}")
     given = [product for _, product in (*operands(unit, 1), *directed(unit))]
-    if unit.operands.addend is not None:
+    if isinstance(unit.operands.addend, FloatFormat):
         given.append(addend_sweep(unit, 6))
     for product in given:
         blocks = in_blocks(unit, product)

@@ -116,6 +116,8 @@ def addends(unit: Unit, shape: tuple[int, ...], rng: np.random.Generator, modest
     fmt = unit.operands.addend
     if fmt is None:
         return None
+    if isinstance(fmt, FixedFormat):
+        return draw(rng, fmt, shape, "small" if modest else "any")
     numbers = list(landmarks.numbers(fmt).values())
     ends = [*numbers, *(code - (1 << fmt.padding) for code in numbers if code >> fmt.padding > 1)]
     ends += [code + (1 << fmt.padding) for code in numbers if code >> fmt.padding < fmt.max_magnitude]

@@ -28,6 +28,8 @@ typedef u32 bits;
 #endif
 #if OWN_SUMS
 typedef real number; // of partial sums
+#elif FIXED
+typedef i64 number; // in units of the format
 #else
 typedef float number;
 #endif
@@ -280,6 +282,7 @@ struct Operands { Codes a, b, c, scale_a, scale_b; int m, n, k; };
 template <class C> FN number number_at(const Codes &x, int row, int k, u32 mask)
 {
     const C code = code_at<C>(x, row, k);
+    if (FIXED) return (number)((i64)((u64)code << (64 - C_BITS)) >> (64 - C_BITS));
     if (sizeof(C) == 8) return (number)double_of(code);
     return single_of(sizeof(C) == 4 ? (u32)code : x.table[code & mask]);
 }
@@ -711,14 +714,14 @@ FN void add_groups(State &s, const Tile &a, const Tile &b, int y, int x, int gro
 }
 #endif
 
-// Add (-1)^negative * sig * 2^exp to an exact sum. sig: below 2^32.
+// Add (-1)^negative * sig * 2^exp to an exact sum.
 FN void accumulate(u32 *words, u64 sig, int exp, bool negative)
 {
     const int at = exp - EXACT_UNIT;
-    const u64 placed = sig << at % 32;
+    const u64 placed = sig << at % 32, above = sig >> 1 >> (63 - at % 32);
     i64 carry = 0;
-    for (int i = at / 32, part = 0; i < EXACT_WORDS && (part < 2 || carry); ++i, ++part) {
-        const i64 mine = part == 0 ? (i64)(u32)placed : part == 1 ? (i64)(placed >> 32) : 0;
+    for (int i = at / 32, part = 0; i < EXACT_WORDS && (part < 3 || carry); ++i, ++part) {
+        const i64 mine = part == 0 ? (i64)(u32)placed : part == 1 ? (i64)(placed >> 32) : part == 2 ? (i64)above : 0;
         const i64 total = (i64)words[i] + (negative ? -mine : mine) + carry;
         words[i] = (u32)total;
         carry = total >> 32;
@@ -730,6 +733,30 @@ FN bool is_zero(const u32 *words)
     for (int i = 0; i < EXACT_WORDS; ++i) any |= words[i];
     return !any;
 }
+#if FIXED
+// The result of an exact sum in two's complement.
+FN i64 fixed_words(const u32 *words)
+{
+    const bool negative = words[EXACT_WORDS - 1] >> 31;
+    u64 kept = 0;
+    u32 carry = 1;
+    bool half = false, below = false, beyond = false;
+    for (int i = 0; i < EXACT_WORDS; ++i) {
+        const u64 sum = (u64)(negative ? ~words[i] : words[i]) + (negative ? carry : 0);
+        carry = (u32)(sum >> 32);
+        const int at = 32 * i + EXACT_UNIT + RESULT_FRACTION; // of its last place, in the result
+        const Cut c = cut((u32)sum, at > 63 ? 0 : at > -33 ? -at : 33); // a word is below half of what is 33 places up
+        if (at < 0) below = below || half || c.rest % 2, half = c.rest >= 2;
+        if (at < 64) kept |= c.kept;
+        beyond = beyond || (at > 32 && (u32)sum >> (at < 64 ? 64 - at : 0));
+    }
+    kept += grows(Result::ROUNDING, kept, 2 * half + below, negative);
+    const u64 most = 1ull << (RESULT_BITS - 1);
+    if (WRAPS) return (i64)((negative ? 0 - kept : kept) << (64 - RESULT_BITS)) >> (64 - RESULT_BITS);
+    if (negative) return (i64)(0 - (beyond || kept > most ? most : kept));
+    return (i64)(beyond || kept >= most ? most - 1 : kept);
+}
+#endif
 // The result of an exact sum other than zero: its leading word and the next have more bits than any rounding looks at.
 FN float rounded_words(const u32 *words)
 {
@@ -749,23 +776,27 @@ FN float rounded_words(const u32 *words)
     return rounded<Result>(negative, kept >> 2, EXACT_UNIT + 32 * (top - 1) + 2, sticky || (kept & 3));
 }
 // A group's result by an exact sum, which goes on from the group before unless it is fresh: then from c, if `with_c`.
-template <class R> RARE float by_exact(const R &read, Exactly &sum, float c, int emin, bool with_c, bool fresh)
+template <class R> RARE number by_exact(const R &read, Exactly &sum, number c, int emin, bool with_c, bool fresh)
 {
-    int negatives = 0, count = LANES + (!fresh || with_c);
+    int negatives = 0, count = TERMS + (!fresh || with_c);
     if (fresh) {
-        const Term t = term_of(with_c && finite(c) ? c : 0, emin);
+        Term t = term_of(with_c && finite((float)c) ? (float)c : 0, emin);
+        if (FIXED) t = {with_c ? magnitude((i64)c) : 0, emin + SINGLE, c < 0, false};
         for (int i = 0; i < EXACT_WORDS; ++i) sum.words[i] = 0;
-        sum.kind = with_c ? kind_of(c) : (int)NUMBER;
+        sum.kind = with_c && !FIXED ? kind_of((float)c) : (int)NUMBER;
         if (t.sig) accumulate(sum.words, t.sig, t.exp - SINGLE, t.negative);
         negatives = with_c && t.negative;
     } else
         negatives = is_zero(sum.words) ? sum.negative_zero : sum.words[EXACT_WORDS - 1] >> 31;
-    for (int lane = 0; lane < LANES; ++lane) {
-        const Term t = product(read.a(lane), read.b(lane), &sum.kind);
-        if (t.sig && !sum.kind) accumulate(sum.words, t.sig, t.exp - PRODUCT_FRACTION, t.negative);
+    for (int i = 0; i < TERMS; ++i) {
+        const Term t = SUBGROUP ? part(read, i * SUBGROUP, &sum.kind) : product(read.a(i), read.b(i), &sum.kind);
+        if (t.sig && !sum.kind) accumulate(sum.words, t.sig, t.exp - (SUBGROUP ? PART_FRACTION : PRODUCT_FRACTION), t.negative);
         negatives += t.negative;
     }
     sum.negative_zero = IEEE_ZERO && (ROUNDS_DOWN ? negatives > 0 : negatives == count);
+#if FIXED
+    return fixed_words(sum.words);
+#endif
     if (sum.kind) return of_kind<Result>(sum.kind);
     return is_zero(sum.words) ? zero<Result>(sum.negative_zero) : rounded_words(sum.words);
 }
@@ -883,11 +914,9 @@ FN void sum_group(
 enum { NATIVE = (int)Register::ROUNDING == RNE && Register::FRACTION == SINGLE && Register::EMIN == -126
               && Register::SUBNORMALS && Register::MOST == 0x7F7FFFFF && Register::FLUSH == 0 };
 
-// A group's result goes into the register, at the end of an interval.
-FN void commit(State &s, int i, int j, const Operands &o, int row, int column, int g)
+// The register `other` after a group's result has gone into it, at the end of an interval.
+FN float committed(float partial, float other, const Operands &o, int row, int column, int g)
 {
-    const float partial = (float)s.partial[i][j];
-    number &other = s.other[i][j];
     if (FIRST != NOT_SCALED) {
         const int k = place(g - g % EVERY, 0);
         float x = single_of(ONE_A), y = single_of(ONE_B);
@@ -898,12 +927,11 @@ FN void commit(State &s, int i, int j, const Operands &o, int row, int column, i
         const float to = FIRST == SCALES_FIRST ? x : partial, with = FIRST == A_FIRST ? x : y;
         const float rest = FIRST == SCALES_FIRST ? partial : FIRST == A_FIRST ? y : x;
         const float first = NATIVE ? fma_nearest(to, with, -0.f) : product_of<Register>(to, with);
-        other = NATIVE ? fma_nearest(first, rest, other) : fma_of<Register>(first, rest, other);
-        return;
+        return NATIVE ? fma_nearest(first, rest, other) : fma_of<Register>(first, rest, other);
     }
     if (FLUSHES_ADDEND && finite(other) && term_of(other, -149).exp < (g < EVERY ? EMIN_C : REGISTER_EMIN))
         other = signed_zero(is_negative(other) && (g < EVERY ? SIGNED_C : (int)Register::SIGNED_ZERO));
-    other = NATIVE ? fma_nearest(other, 1, partial) : sum_of<Register>(other, partial);
+    return NATIVE ? fma_nearest(other, 1, partial) : sum_of<Register>(other, partial);
 }
 
 // The code of a number of the format that the unit returns.
@@ -920,6 +948,7 @@ FN u32 encoded(float x)
     return sign | steps << Output::PADDING;
 }
 
+FN u64 encoded(i64 x) { return (u64)x << (64 - RESULT_BITS) >> (64 - RESULT_BITS); } // of a fixed format
 FN u64 encoded(double x) { return x != x ? (u64)Output::NAN_CODE : bits_of_double(x); } // in binary64
 
 // ---------------------------------------------------------------- One block of a matrix product
@@ -958,12 +987,12 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
         OF_THREAD
         EACH {
             number given = has_c && INSIDE_MATRIX ? number_at<code_c>(o.c, row0 + y + i, column0 + x + j, MASK_C) : 0;
-            const bool tiny = FLUSHES_INPUT && finite(given) && term_of(given, -149).exp < EMIN_C;
+            const bool tiny = FLUSHES_INPUT && finite((float)given) && term_of((float)given, -149).exp < EMIN_C;
             if (POSITIVE_ZEROS && (given == 0 || tiny)) given = 0;
 #if OWN_SUMS
             given = flushed(given);
 #endif
-            s.other[i][j] = CHAIN == PROMOTED ? sum_of<Register>(given, given == 0 ? given : 0) : given;
+            s.other[i][j] = CHAIN == PROMOTED ? (number)sum_of<Register>((float)given, given == 0 ? (float)given : 0) : given;
             s.partial[i][j] = CHAIN == PROMOTED || CHAIN == ADDED_LATE ? 0 : given;
         }
 #if IN_WINDOWS
@@ -994,17 +1023,20 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                     const int row = row0 + y + i, column = column0 + x + j;
                     if (!INSIDE_MATRIX) continue;
                     const FromTile read({o, row, column, g}, tile_a, tile_b, y + i, x + j, group * LANES);
-                    const float c = s.partial[i][j];
+                    const number c = s.partial[i][j];
                     Exactly &exact = s.exact[i % EXACT_ROWS][j % EXACT_COLUMNS];
-                    s.partial[i][j] = METHOD == WINDOW  ? result_by_terms(read, c, emin, with_c)
-                                      : METHOD == EXACT ? by_exact(read, exact, c, emin, with_c, g == 0 || begins || EACH_ROUNDED)
-                                                        : by_additions(read, c, with_c);
+                    const bool fresh = g == 0 || begins || EACH_ROUNDED;
+                    if (METHOD == EXACT) s.partial[i][j] = by_exact(read, exact, c, emin, with_c, fresh);
+                    else s.partial[i][j] = METHOD == WINDOW ? result_by_terms(read, (float)c, emin, with_c) : by_additions(read, (float)c, with_c);
                 }
 #else
                 sum_group(s, o, tile_a, tile_b, y, x, row0, column0, group, g, odd, emin, with_c);
 #endif
                 if ((CHAIN == PROMOTED || CHAIN == ADDED_LATE) && (g % EVERY == EVERY - 1 || g == groups - 1))
-                    EACH commit(s, i, j, o, row0 + y + i, column0 + x + j, g);
+                    EACH {
+                        const float partial = (float)s.partial[i][j], other = (float)s.other[i][j];
+                        s.other[i][j] = (number)committed(partial, other, o, row0 + y + i, column0 + x + j, g);
+                    }
             }
 #endif
         END_THREADS

@@ -110,14 +110,13 @@ def _lacks(unit: Unit) -> Iterator[str]:
             decoded |= {"operands.a": operands.a, "operands.b": operands.b}
             formats["sum.format"] = rule.format
         case ExactSum():
+            yield from _parts_lack(unit, rule)
             if isinstance(unit.result.format, FixedFormat):
-                yield f"result.format: {unit.result.format.name}"
+                yield from _fixed_lacks(unit)
                 return
             for key, factor, to in zip("ab", (operands.a, operands.b), operands.multiplied, strict=True):
                 yield from words_lack(f"operands.{key}", factor, to)
             yield from floats.targets_lack(unit)
-            if rule.subgroup is not None:
-                yield f"sum.subgroup of sum.method: {rule.method}"
         case _:
             assert_never(rule)
     for key, fmt in (formats | decoded).items():
@@ -126,6 +125,31 @@ def _lacks(unit: Unit) -> Iterator[str]:
     for key, fmt in decoded.items():
         if fmt is not None and fmt.container_bits > 16 and not (isinstance(fmt, FloatFormat) and is_binary32(fmt)):
             yield f"{key}: {fmt.name} (more than 16 bits, and not binary32's)"
+
+
+def _parts_lack(unit: Unit, rule: ExactSum) -> Iterator[str]:
+    """What terms of an exact sum do not hold: exact sums of parts, times scales, in 64 bits."""
+    if unit.scale is not None and unit.scale.at != "promotion":
+        for side in (unit.scale.a, unit.scale.b):
+            yield from words_lack("scale", side.format, side.format)
+    if rule.subgroup is not None:
+        products, scales = products_of(unit, scaled_products(unit)), scales_at(unit, "subgroup")
+        bits = products.span + rule.subgroup.lanes.bit_length() + sum(scale.significant_bits for scale in scales)
+        if bits > windows.MOST_BITS:
+            yield f"sum.subgroup.lanes: {rule.subgroup.lanes} (exact sums that do not fit 64 bits)"
+
+
+def _fixed_lacks(unit: Unit) -> Iterator[str]:
+    """What integers of 64 bits as results do not hold."""
+    result, addend, operands = unit.result.format, unit.operands.addend, unit.operands
+    for key, factor, to in zip("ab", (operands.a, operands.b), operands.multiplied, strict=True):
+        yield from words_lack(f"operands.{key}", factor, to)
+    for key, fmt in (("result.format", result), ("operands.addend", addend)):
+        if fmt is not None and not (isinstance(fmt, FixedFormat) and fmt.bits <= 64):
+            yield f"{key}: {fmt.name}"
+    for key, part in (("late", unit.late), ("promotion", unit.promotion)):
+        if part is not None:
+            yield f"{key} of result.format: {result.name}"
 
 
 def _own_sums(unit: Unit) -> Variant | None:
@@ -265,7 +289,9 @@ def _sum_numbers(unit: Unit) -> dict[str, int]:
         assert isinstance(rule, RoundedSum | ExactSum)
         # No window: its numbers say nothing but how many products there are, and what is aligned with them.
         window = AlignedSum(method="aligned", fraction_bits=0, addend=rule.addend, product_limit=rule.product_limit)
-        numbers = windows.window_numbers(unit, window)
+        if isinstance(rule, ExactSum):
+            window = window.model_copy(update={"subgroup": rule.subgroup})
+        numbers = aligned.aligned_numbers(unit, window)
         numbers = numbers._replace(ieee_zero=int(isinstance(rule, ExactSum) and rule.zero == "ieee"))
     named = {name.upper(): value for name, value in numbers._asdict().items()}
     cuts = {name: CUTS[value] for name, value in named.items() if name == "LOST" or name.endswith("_LOST")}
@@ -288,7 +314,10 @@ def _exact_numbers(unit: Unit) -> dict[str, int]:
         return {"EXACT_UNIT": 0, "EXACT_WORDS": 1, "EACH_ROUNDED": 0}
     starts = [fmt for fmt in (unit.operands.addend, unit.result.format) if fmt is not None]
     products = products_of(unit, scaled_products(unit))
-    low = min(products.low, *(exponent_range(fmt)[0] - 23 for fmt in starts))
+    for scale in scales_at(unit, "subgroup"):
+        products = products.times(scale.extent)
+    fixed = isinstance(unit.result.format, FixedFormat)
+    low = min(products.low, *(extent(fmt).low if fixed else exponent_range(fmt)[0] - 23 for fmt in starts))
     high = max(products.high + MOST_PRODUCTS.bit_length(), *(extent(fmt).high for fmt in starts))
     # Two bits more: of the sum of both, and of its sign.
     return {"EXACT_UNIT": low, "EXACT_WORDS": -(-(high + 2 - low) // 32), "EACH_ROUNDED": int(rule.rounded == "group")}
@@ -307,22 +336,24 @@ def _code_numbers(unit: Unit) -> dict[str, int]:
 
 def _chain_numbers(unit: Unit) -> dict[str, int]:
     numbers, operands, late = chain.chain_numbers(unit), unit.operands, unit.late
+    if isinstance(unit.result.format, FixedFormat):
+        lows = (extent(fmt).low for fmt in (operands.addend or unit.result.format, unit.result.format))
+        numbers = numbers._replace(**dict(zip(("emin_c", "emin"), lows, strict=True)))
     return {
         "CHAIN": numbers.kind, "EVERY": numbers.every, "RESTART": numbers.restart, "EMIN_C": numbers.emin_c,
         "EMIN": numbers.emin, "FIRST": numbers.first,
         "FLUSHES_ADDEND": int(isinstance(late, LateAdd) and late.flush),
         "REGISTER_EMIN": late.format.emin if isinstance(late, LateAdd) else 0,
-        "SIGNED_C": int(operands.addend is not None and operands.addend.signed_zero),
+        "SIGNED_C": int(isinstance(operands.addend, FloatFormat) and operands.addend.signed_zero),
         "POSITIVE_ZEROS": int(operands.zeros == "positive"), "FLUSHES_INPUT": int(unit.flushes_addends),
     }  # fmt: skip
 
 
 def _unit_numbers(unit: Unit) -> dict[str, int]:
     """Fraction bits of a factor, and in parts of its scale too; and the exponent of the factors' least numbers."""
-    scales = scales_at(unit, "subgroup") or [None, None]
-    named = zip("AB", unit.operands.multiplied, scales, strict=True)
-    numbers = [(side, fmt, 0 if scale is None else scale.fraction_bits) for side, fmt, scale in named]
-    return {f"UNIT_{side}": fmt.fraction_bits + bits for side, fmt, bits in numbers} | {
+    bits = [scale.fraction_bits for scale in scales_at(unit, "subgroup")] or [0, 0]
+    numbers = [*zip("AB", unit.operands.multiplied, bits, strict=True)]
+    return {f"UNIT_{side}": fmt.fraction_bits + of_scale for side, fmt, of_scale in numbers} | {
         f"LEAST_{side}": exponent_range(fmt)[0] for side, fmt, _ in numbers
     }
 
@@ -378,8 +409,8 @@ def _output(unit: Unit) -> str:
 
 
 def _rounded_to(unit: Unit, fmt: Format) -> FloatFormat:
-    """A format that integers are rounded to; binary32 in the place of binary64, to which binary64 alone rounds."""
-    if _own_sums(unit) == "double":
+    """A format that integers are rounded to; binary32 in the place of those that they are not rounded to."""
+    if _own_sums(unit) == "double" or isinstance(fmt, FixedFormat):
         fmt = formats()["f32"]
     assert isinstance(fmt, FloatFormat)
     return fmt
@@ -406,7 +437,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
     supports(unit).demand()
     operands, instruction, shape, scale = unit.operands, unit.instruction, shape_of(unit, variant, shared), unit.scale
     result, promotion, late = unit.result, unit.promotion, unit.late
-    fmt = _rounded_to(unit, result.format)
+    fmt, is_fixed = _rounded_to(unit, result.format), isinstance(result.format, FixedFormat)
     own_sums = isinstance(unit.sum, RoundedSum) and variant != "integers"
     parts = isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None and variant != "integers"
     order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
@@ -429,10 +460,12 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         # Of bits that are no part of a code nothing is looked at: no index is outside its table.
         **_code_numbers(unit), "DAZ": int(operands.daz),
         "MASK_C": 0 if operands.addend is None else (1 << min(operands.addend.container_bits, 16)) - 1,
-        **_unit_numbers(unit),
+        **_unit_numbers(unit), "C_BITS": 64 if operands.addend is None else operands.addend.bits,
+        "RESULT_BITS": result.format.bits, "RESULT_FRACTION": result.format.fraction_bits,
+        "WRAPS": int(result.overflow == "wrap"),
         "SIDE": shape.side, "TM": shape.rows, "TN": shape.columns, "BLOCKS": shape.blocks,
     }  # fmt: skip
-    own = fmt, result.rounding, result.overflow, result.tiny == "positive", result.flushes
+    own = fmt, result.rounding, "ieee" if is_fixed else result.overflow, result.tiny == "positive", result.flushes
     register = _target("Register", fmt, result.rounding)
     if promotion is not None:
         register = _target("Register", promotion.format, promotion.rounding)
@@ -449,6 +482,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         *(f"#define IN_{name.upper()} {index}" for index, name in enumerate((*PLACES, "integers"))),
         f"#define VARIANT IN_{variant.upper()}",
         f"#define OWN_SUMS {int(own_sums)}",
+        f"#define FIXED {int(is_fixed)}",
         f"#define IN_PARTS {int(parts)}",
         "#define IN_WINDOWS (VARIANT != IN_INTEGERS && !OWN_SUMS)",
         f"#define ORDER {{ {', '.join(map(str, order if numbers['ORDERED'] else [0]))} }}",
