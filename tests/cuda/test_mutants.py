@@ -107,6 +107,8 @@ MUTANTS = {
     "parts of an exact sum, as products": Mutant("exact-blocks-group", "integers", "- (SUBGROUP ?", "- (false ?"),
     "wide parts of an exact sum": Mutant(WIDE_PARTS, "integers", "(i64)above", "0"),
     # Results in two's complement.
+    "bytes without a sign": Mutant("int8-i32", "integers", "word_negative(w) ? -size : size) << lane", "size) << lane"),
+    "groups' results alone": Mutant("int8-i32", "integers", "EACH_ROUNDED || ends ?", "!ends ?"),
     "wrapped": Mutant(BYTES, "integers", "if (WRAPS)", "if (true)"),
     "addends without a sign": Mutant(BYTES, "integers", "(i64)((u64)code << (64 - C_BITS)) >> (64 - C_BITS)", "code"),
     "what is below half": Mutant(BYTES, "integers", "below || half || c.rest % 2", "false"),

@@ -12,6 +12,7 @@ from cuda.test_host import unit_of
 from hwsim.compute.cuda import Variant, host
 from hwsim.compute.cuda.device import MachineCode, compiled_for, nvrtc
 from hwsim.compute.cuda.settings import SHARED, shape_of, source_of, variants
+from hwsim.spec import presets
 
 # Ampere, Hopper, Blackwell of data centres and of workstations, with the bytes that the tiles of a block may take.
 SHARED_OF = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024, 120: SHARED}
@@ -58,6 +59,26 @@ FLOATS += [("rvbna-e4m3-f32-n16", "double"), ("ada-mma-e4m3-f16", "single"), ("b
 )
 def test_floats_need_no_more_registers_than_there_are(name: str, variant: Variant, architecture: int) -> None:
     assert not any(spilled(compiled(name, variant, architecture).log))
+
+
+# Numbers of a source that its code has as constants alone, and types of codes, which registers do not know.
+CONSTANTS = re.compile(
+    r"\b(NAN_CODE|ONE_[AB]|FRACTION_BITS|UNIT_[AB]|LEAST_[AB]|P(RODUCT|ART)_FRACTION|PADDING|MASK_[ABC]|EMIN_C"
+    r"|SUBGROUP_LEAST) = -?\d+|typedef u\d+ code_\w"
+)
+
+
+@slow
+@pytest.mark.parametrize("architecture", SHARED_OF)
+def test_no_preset_needs_more_registers_than_there_are(architecture: int) -> None:
+    with at_hand():
+        nvrtc()
+    sources: dict[str, tuple[str, str]] = {}
+    for name in presets():
+        source = source_of(unit_of(name), variants(unit_of(name))[0], SHARED_OF[architecture])
+        sources.setdefault(CONSTANTS.sub("", source), (name, source))
+    spill = [name for name, source in sources.values() if any(spilled(compiled_for(source, architecture).log))]
+    assert len(sources) > 40 and not spill
 
 
 @pytest.mark.parametrize("architecture", [90, pytest.param(120, marks=slow)])
@@ -116,7 +137,11 @@ def test_two_products_exponents_take_one_instruction() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [HOPPER, "mxfp8-e4m3-f32", *(pytest.param(name, marks=slow) for name in ("lanes-100-floor", "ada-mma-e4m3-f16"))],
+    [HOPPER, "mxfp8-e4m3-f32", "blackwell-mxf4nvf4-e2m1-f32"]
+    + [
+        pytest.param(name, marks=slow)
+        for name in ("lanes-100-floor", "ada-mma-e4m3-f16", "hopper-mma-f64-f64", "int8-i32", "subgroups")
+    ],
 )
 def test_tiles_take_the_memory_that_a_launch_asks_for(name: str) -> None:
     unit = unit_of(name)

@@ -517,7 +517,7 @@ enum { THREADS = (SIDE / TM) * (SIDE / TN), GROUPS = LANES < 32 ? 32 / LANES : 1
 
 #if OWN_SUMS
 struct Tile { real numbers[DEPTH][SIDE]; }; // groups of one factor's rows, in shared memory
-#elif VARIANT == IN_INTEGERS
+#elif VARIANT == IN_INTEGERS && !IN_PARTS
 struct Tile { u32 words[DEPTH][SIDE]; };
 #elif IN_PARTS
 enum { QUADS = (SUBGROUP + 3) / 4 };
@@ -535,6 +535,15 @@ struct Tile { // what is no number is 0 here
     u8 special[2][GROUPS][SIDE];    // of this tile and of the next
 };
 #endif
+#if IN_PARTS
+FN int sum_of_part(const Tile &a, const Tile &b, int p, int y, int x)
+{
+    int sum = 0;
+#pragma unroll
+    for (int q = 0; q < QUADS; ++q) sum = dot(a.quads[p][q][y], b.quads[p][q][x], sum);
+    return sum;
+}
+#endif
 // An exact sum: a two's complement in units of 2^EXACT_UNIT, from the low word up; or a kind that is no number.
 struct Exactly { u32 words[METHOD == EXACT ? EXACT_WORDS : 1]; int kind; bool negative_zero; };
 enum { EXACT_ROWS = METHOD == EXACT ? TM : 1, EXACT_COLUMNS = METHOD == EXACT ? TN : 1 };
@@ -551,6 +560,7 @@ struct FromCodes {
     INSIDE u32 b(int lane) const { return factor_b(o, j, place(g, lane)); }
     INSIDE u32 scale_a(int lane) const { return ::scale_a(o, i, place(g, lane)); }
     INSIDE u32 scale_b(int lane) const { return ::scale_b(o, j, place(g, lane)); }
+    INSIDE Term part(int p, int *kinds) const { return ::part(*this, p * SUBGROUP, kinds); }
 };
 #if VARIANT == IN_INTEGERS
 struct FromTile : FromCodes {
@@ -558,8 +568,17 @@ struct FromTile : FromCodes {
     int y, x, first;
     INSIDE FromTile(const FromCodes &from, const Tile &a, const Tile &b, int y, int x, int first)
         : FromCodes(from), ta(a), tb(b), y(y), x(x), first(first) {}
+#if IN_PARTS
+    INSIDE Term part(int p, int *) const
+    {
+        const int sum = sum_of_part(ta, tb, first / LANES * PARTS + p, y, x);
+        return {magnitude(sum), 0, sum < 0, sum != 0};
+    }
+#else
     INSIDE u32 a(int lane) const { return ta.words[first + lane][y]; }
     INSIDE u32 b(int lane) const { return tb.words[first + lane][x]; }
+    INSIDE Term part(int p, int *kinds) const { return ::part(*this, p * SUBGROUP, kinds); }
+#endif
 };
 #endif
 
@@ -776,7 +795,7 @@ FN float rounded_words(const u32 *words)
     return rounded<Result>(negative, kept >> 2, EXACT_UNIT + 32 * (top - 1) + 2, sticky || (kept & 3));
 }
 // A group's result by an exact sum, which goes on from the group before unless it is fresh: then from c, if `with_c`.
-template <class R> RARE number by_exact(const R &read, Exactly &sum, number c, int emin, bool with_c, bool fresh)
+template <class R> RARE number by_exact(const R &read, Exactly &sum, number c, int emin, bool with_c, bool fresh, bool ends)
 {
     int negatives = 0, count = TERMS + (!fresh || with_c);
     if (fresh) {
@@ -789,13 +808,13 @@ template <class R> RARE number by_exact(const R &read, Exactly &sum, number c, i
     } else
         negatives = is_zero(sum.words) ? sum.negative_zero : sum.words[EXACT_WORDS - 1] >> 31;
     for (int i = 0; i < TERMS; ++i) {
-        const Term t = SUBGROUP ? part(read, i * SUBGROUP, &sum.kind) : product(read.a(i), read.b(i), &sum.kind);
+        const Term t = SUBGROUP ? read.part(i, &sum.kind) : product(read.a(i), read.b(i), &sum.kind);
         if (t.sig && !sum.kind) accumulate(sum.words, t.sig, t.exp - (SUBGROUP ? PART_FRACTION : PRODUCT_FRACTION), t.negative);
         negatives += t.negative;
     }
     sum.negative_zero = IEEE_ZERO && (ROUNDS_DOWN ? negatives > 0 : negatives == count);
 #if FIXED
-    return fixed_words(sum.words);
+    return EACH_ROUNDED || ends ? fixed_words(sum.words) : 0;
 #endif
     if (sum.kind) return of_kind<Result>(sum.kind);
     return is_zero(sum.words) ? zero<Result>(sum.negative_zero) : rounded_words(sum.words);
@@ -818,15 +837,6 @@ FN void enter(real term, real &plus, real &all)
     plus = fma_cut(MIDDLE || term > 0 ? term : 0, 1, plus);
     if (TO_ODD || !MIDDLE) all = fma_cut(TO_ODD ? -term : fabs(term), 1, all);
 }
-#if IN_PARTS
-FN int sum_of_part(const Tile &a, const Tile &b, int p, int y, int x)
-{
-    int sum = 0;
-#pragma unroll
-    for (int q = 0; q < QUADS; ++q) sum = dot(a.quads[p][q][y], b.quads[p][q][x], sum);
-    return sum;
-}
-#endif
 // The results of a group of a thread's elements, whose factors are those of tiles from row y and column x on.
 FN void sum_group(
     State &s, const Operands &o, const Tile &a, const Tile &b, int y, int x, int row0, int column0, int group, int g, int odd,
@@ -1026,7 +1036,7 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                     const number c = s.partial[i][j];
                     Exactly &exact = s.exact[i % EXACT_ROWS][j % EXACT_COLUMNS];
                     const bool fresh = g == 0 || begins || EACH_ROUNDED;
-                    if (METHOD == EXACT) s.partial[i][j] = by_exact(read, exact, c, emin, with_c, fresh);
+                    if (METHOD == EXACT) s.partial[i][j] = by_exact(read, exact, c, emin, with_c, fresh, g == groups - 1);
                     else s.partial[i][j] = METHOD == WINDOW ? result_by_terms(read, (float)c, emin, with_c) : by_additions(read, (float)c, with_c);
                 }
 #else

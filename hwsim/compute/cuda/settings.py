@@ -55,6 +55,8 @@ FLUSHES: dict[Tininess | None, int] = {None: 0, "result": 1, "after": 2, "before
 # Floats whose own additions are those of a unit, and the most products of a tree of these.
 OWN: dict[str, Variant] = {"f32": "single", "f64": "double"}
 MOST_OF_A_TREE = 8
+# The most products of a part of signed bytes: bits of a word.
+MOST_OF_A_PART = 32
 # Bytes that the tiles of a block may take on every GPU from compute capability 8.0 on; many take more.
 SHARED = 99 * 1024
 
@@ -242,7 +244,11 @@ def _float_holds(unit: Unit, place: int) -> bool:
 def _bytes_hold(unit: Unit) -> bool:
     """True if factors are signed bytes, in units of their format's least number, of parts that are summed exactly."""
     rule, factors = unit.sum, [span_of(fmt) for fmt in unit.operands.multiplied]
-    if not isinstance(rule, AlignedSum) or not isinstance(rule.subgroup, ExactSubgroup) or rule.subgroup.lanes > 32:
+    if (
+        not isinstance(rule, AlignedSum)
+        or not isinstance(rule.subgroup, ExactSubgroup)
+        or rule.subgroup.lanes > MOST_OF_A_PART
+    ):
         return False
     if rule.product_limit is not None or scales_at(unit, "product"):
         return False
@@ -250,23 +256,38 @@ def _bytes_hold(unit: Unit) -> bool:
     return all((span.largest_in(span.least_exp) - 1).bit_length() <= 7 for span in factors)
 
 
+def _in_bytes(unit: Unit) -> bool:
+    """True if a group's products are summed exactly as signed bytes, and added to integers."""
+    fixed = all(isinstance(fmt, FixedFormat) and fmt.bits <= 8 for fmt in unit.operands.multiplied)
+    plain = unit.scale is None and unit.subgroup is None and unit.instruction.lanes <= MOST_OF_A_PART
+    return fixed and plain and isinstance(unit.result.format, FixedFormat)
+
+
+def _in_parts(unit: Unit, variant: Variant) -> bool:
+    """True if tiles have signed bytes by fours."""
+    if variant == "integers":
+        return _in_bytes(unit)
+    return isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None
+
+
 def shape_of(unit: Unit, variant: Variant, shared: int = SHARED) -> Shape:
     """How results are shared out among blocks and threads. shared: bytes that the tiles of a block may take."""
     count = unit.instruction.lanes
     groups = max(1, 32 // count)
     depth = groups * count
-    if variant == "integers":
+    if _in_parts(unit, variant):
+        length = count if unit.subgroup is None else unit.subgroup.lanes
+        numbers = -(-length // 4) + (4 if variant == "double" else 3)
+        row = depth // length * 4 * numbers + 2 * groups
+    elif variant == "integers":
         row = 4 * depth  # words
-    elif isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None:
-        length = unit.sum.subgroup.lanes
-        row = depth // length * (8 + 4 * -(-length // 4) + 4 + 4) + 2 * groups
     elif isinstance(unit.sum, RoundedSum):
         row = (4 if variant == "single" else 8) * depth
     else:
         # Numbers, their exponents by twos, and two flags of each group.
         numbers = 3 * depth if unit.sum.lost == "truncate" else depth + 2  # type: ignore[union-attr]
         row = (4 if variant == "single" else 8) * numbers + 4 * groups * (-(-count // 2)) + 2 * groups
-    exact = isinstance(unit.sum, ExactSum)  # a thread has few of such sums
+    exact = isinstance(unit.sum, ExactSum) and not _in_bytes(unit)  # a thread has few of such sums
     side = 16 if exact else next((side for side in (64, 32) if 2 * side * row <= shared), 16)
     rows, columns = {64: (8, 4) if variant == "single" else (4, 4), 32: (4, 4), 16: (2, 2)}[side]
     # Of binary32's, three have enough registers where nothing is added after a group, and results are only cut.
@@ -290,7 +311,8 @@ def _sum_numbers(unit: Unit) -> dict[str, int]:
         # No window: its numbers say nothing but how many products there are, and what is aligned with them.
         window = AlignedSum(method="aligned", fraction_bits=0, addend=rule.addend, product_limit=rule.product_limit)
         if isinstance(rule, ExactSum):
-            window = window.model_copy(update={"subgroup": rule.subgroup})
+            whole = ExactSubgroup(lanes=unit.instruction.lanes, method="exact") if _in_bytes(unit) else rule.subgroup
+            window = window.model_copy(update={"subgroup": whole})
         numbers = aligned.aligned_numbers(unit, window)
         numbers = numbers._replace(ieee_zero=int(isinstance(rule, ExactSum) and rule.zero == "ieee"))
     named = {name.upper(): value for name, value in numbers._asdict().items()}
@@ -439,7 +461,6 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
     result, promotion, late = unit.result, unit.promotion, unit.late
     fmt, is_fixed = _rounded_to(unit, result.format), isinstance(result.format, FixedFormat)
     own_sums = isinstance(unit.sum, RoundedSum) and variant != "integers"
-    parts = isinstance(unit.sum, AlignedSum) and unit.sum.subgroup is not None and variant != "integers"
     order = [index for group in range(instruction.groups) for index in instruction.indices(group)]
     sides = (None, None) if scale is None else (scale.a.format, scale.b.format)
     typed: dict[str, Format | None] = {
@@ -483,7 +504,7 @@ def source_of(unit: Unit, variant: Variant, shared: int = SHARED) -> str:
         f"#define VARIANT IN_{variant.upper()}",
         f"#define OWN_SUMS {int(own_sums)}",
         f"#define FIXED {int(is_fixed)}",
-        f"#define IN_PARTS {int(parts)}",
+        f"#define IN_PARTS {int(_in_parts(unit, variant))}",
         "#define IN_WINDOWS (VARIANT != IN_INTEGERS && !OWN_SUMS)",
         f"#define ORDER {{ {', '.join(map(str, order if numbers['ORDERED'] else [0]))} }}",
         f"enum {{ {_listed(numbers)} }};",
