@@ -137,10 +137,17 @@ def test_two_products_exponents_take_one_instruction() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [HOPPER, "mxfp8-e4m3-f32", "blackwell-mxf4nvf4-e2m1-f32"]
+    [HOPPER, "mxfp8-e4m3-f32"]
     + [
         pytest.param(name, marks=slow)
-        for name in ("lanes-100-floor", "ada-mma-e4m3-f16", "hopper-mma-f64-f64", "int8-i32", "subgroups")
+        for name in (
+            "lanes-100-floor",
+            "ada-mma-e4m3-f16",
+            "hopper-mma-f64-f64",
+            "int8-i32",
+            "subgroups",
+            "blackwell-mxf4nvf4-e2m1-f32",
+        )
     ],
 )
 def test_tiles_take_the_memory_that_a_launch_asks_for(name: str) -> None:

@@ -160,6 +160,9 @@ def scale_ends(fmt: Format) -> list[int]:
     if isinstance(fmt, ExponentFormat):
         near = [0, 1, 2, 63, 64, 126, 127, 128, 190, 191, 253, 254]
         return [code for code in near if fmt.min_code <= code <= fmt.max_code] + landmarks.nans(fmt)
+    if isinstance(fmt, FixedFormat):
+        least = 1 << fmt.bits - 1
+        return [0, 1, least - 1, least, 2 * least - 1]
     assert isinstance(fmt, FloatFormat)
     numbers = list(landmarks.numbers(fmt).values())
     minus = [landmarks.negate(fmt, code) or code for code in numbers]

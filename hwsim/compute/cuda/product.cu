@@ -9,10 +9,13 @@
 //   plus = sum of the positive products, all = sum of all magnitudes, sum = 2 plus - all;
 // floor and ceil are one multiply-add of signed numbers. To odd is both, by a unit of twice the size:
 //   x to odd = floor(x / 2) + ceil(x / 2), and ceil(x / 2) = -floor(-x / 2).
-// The integer between two floats of one binade is the difference
-// of their bits. What no float holds, and what is rare (special values, zeros with signs, exponents near the ends of
-// the float), goes through `by_terms`: integers, product by product, with every rule of the specification. Rounded
-// additions are binary32's or binary64's own where the unit's are, and else integers too.
+// The integer between two floats of one binade is the difference of their bits. A part of a group that is summed exactly is
+// one term, an integer of signed bytes times its scales. What no float holds, and what is rare (special values, zeros with
+// signs, exponents near the ends of the float), goes through `by_terms`: integers, product by product, with every rule of
+// the specification. Rounded additions are binary32's or binary64's own where the unit's are, and else integers too.
+//
+// Four macros say which parts of this text are a unit's: OWN_SUMS for such additions, IN_PARTS for signed bytes by fours,
+// IN_WINDOWS for windows in floats, FIXED for results in two's complement.
 #if VARIANT == IN_DOUBLE
 typedef double real;
 typedef u64 bits;
@@ -610,6 +613,7 @@ FN void load(Tile &t, const F &word, const S &scale, int g, int groups, int tid,
         if (kinds) t.special[odd][group][row] = 1;
     }
 #else
+#pragma unroll 3 // at four, binary32's windows lack registers for compute capability 10.0
     for (int i = tid; i < SIDE * DEPTH; i += THREADS) {
         const int row = i % SIDE, lane = i / SIDE, group = lane / LANES, in = lane % LANES;
         const decltype(word(0, 0)) w = g + group < groups ? word(row, place(g + group, in)) : 0;
@@ -727,7 +731,8 @@ FN void add_groups(State &s, const Tile &a, const Tile &b, int y, int x, int gro
         for (int k = 0; k < groups * LANES; k += LANES) EACH {
             real level[LANES];
 #pragma unroll
-            for (int lane = 0; lane < LANES; ++lane) level[lane] = own_product(a.numbers[k + lane][y + i], b.numbers[k + lane][x + j]);
+            for (int lane = 0; lane < LANES; ++lane)
+                level[lane] = own_product(a.numbers[k + lane][y + i], b.numbers[k + lane][x + j]);
             s.partial[i][j] = sum_of_two(by_tree(level), s.partial[i][j]);
         }
 }
@@ -989,8 +994,12 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
     const auto word_b = [&](int row, int at) { return number_b(o, column0 + row, at); };
     // Of the parts of a group; where these have no scales, of one.
     const u32 one = 1 | (u32)OFFSET << EXP_SHIFT;
-    const auto scale_of_a = [&](int row, int at) { return SUBGROUP_SCALED && row0 + row < m ? scale_a(o, row0 + row, at) : one; };
-    const auto scale_of_b = [&](int row, int at) { return SUBGROUP_SCALED && column0 + row < n ? scale_b(o, column0 + row, at) : one; };
+    const auto scale_of_a = [&](int row, int at) {
+        return SUBGROUP_SCALED && row0 + row < m ? scale_a(o, row0 + row, at) : one;
+    };
+    const auto scale_of_b = [&](int row, int at) {
+        return SUBGROUP_SCALED && column0 + row < n ? scale_b(o, column0 + row, at) : one;
+    };
 #define OF_THREAD const int y = tid / (SIDE / TN) * TM, x = tid % (SIDE / TN) * TN; (void)y; (void)x;
 #define INSIDE_MATRIX (row0 + y + i < m && column0 + x + j < n)
     EACH_THREAD
@@ -1037,7 +1046,8 @@ static void block(PARAMETERS, int row0, int column0, Tile &tile_a, Tile &tile_b,
                     Exactly &exact = s.exact[i % EXACT_ROWS][j % EXACT_COLUMNS];
                     const bool fresh = g == 0 || begins || EACH_ROUNDED;
                     if (METHOD == EXACT) s.partial[i][j] = by_exact(read, exact, c, emin, with_c, fresh, g == groups - 1);
-                    else s.partial[i][j] = METHOD == WINDOW ? result_by_terms(read, (float)c, emin, with_c) : by_additions(read, (float)c, with_c);
+                    else if (METHOD == WINDOW) s.partial[i][j] = result_by_terms(read, (float)c, emin, with_c);
+                    else s.partial[i][j] = by_additions(read, (float)c, with_c);
                 }
 #else
                 sum_group(s, o, tile_a, tile_b, y, x, row0, column0, group, g, odd, emin, with_c);
