@@ -10,18 +10,21 @@ import hwsim
 from hwsim.base.errors import InputError
 from hwsim.compute import cuda, kernels
 from hwsim.compute.support import Implementation
-from hwsim.spec import load_unit
+from hwsim.spec import Unit, load_unit
 
 
 def test_what_is_lacking_is_named() -> None:
-    for name in ("int8-i32", "hopper-wgmma-e4m3-f32"):
-        unit = load_unit(name)
-        assert hwsim.supports(name, "cuda") == hwsim.supports(unit, "cuda") == cuda.supports(unit)
+    hopper = load_unit("hopper-wgmma-e4m3-f32")
+    rule = {"method": "aligned", "fraction_bits": 80}
+    wide = Unit.model_validate({**hopper.model_dump(), "unit": "wide", "sum": rule})
+    for unit in (wide, hopper):
+        assert hwsim.supports(unit, "cuda") == cuda.supports(unit)
         assert hwsim.supports(unit, "kernels") == kernels.supports(unit)
-    support = hwsim.supports("int8-i32", "cuda")
-    assert not support and support.lacks == ("result.format: i32",)
-    assert support.reason == "unit int8-i32: result.format: i32 is in the model, but not in the source for GPUs"
-    assert hwsim.supports("int8-i32", "kernels") and hwsim.supports("hopper-wgmma-e4m3-f32", "cuda").reason == ""
+    assert hwsim.supports(hopper.name, "cuda") == hwsim.supports(hopper, "cuda")
+    support, lack = hwsim.supports(wide, "cuda"), "sum.fraction_bits: 80 (a window that does not fit 64 bits)"
+    assert not support and support.lacks == (lack,)
+    assert support.reason == f"unit wide: {lack} is in the model, but not in the source for GPUs"
+    assert hwsim.supports("hopper-wgmma-e4m3-f32", "cuda").reason == ""
 
 
 @pytest.mark.parametrize("by", get_args(Implementation))

@@ -53,7 +53,10 @@ FN int leading(u64 x) { return 63 - __clzll((i64)x); }
 #define ROUNDED(way) __fmaf_##way(a, b, c)
 #endif
 FN float fma_nearest(float a, float b, float c) { return __fmaf_rn(a, b, c); }
-FN int dot(u32 a, u32 b, int c) { return __dp4a((int)a, (int)b, c); } // of four signed bytes
+#ifndef __HIP__
+FN int dot(u32 a, u32 b, int c) { return __dp4a((int)a, (int)b, c); }
+#define HAS_DOT
+#endif
 FN float single_cut(real x) { return VARIANT == IN_DOUBLE ? __double2float_rz(x) : (float)x; }
 FN real fma_cut(real a, real b, real c)
 {
@@ -89,11 +92,6 @@ FN float single_cut(real x) // towards zero, whichever way the host rounds
     const real size = fabs(x);
     return std::copysign(LOST == RU ? -(float)-size : (float)size, (float)x);
 }
-FN int dot(u32 a, u32 b, int c)
-{
-    for (int at = 0; at < 32; at += 8) c += (signed char)(a >> at) * (signed char)(b >> at);
-    return c;
-}
 FN float fma_nearest(float a, float b, float c)
 {
     volatile float x = a, r; // compilers move arithmetic across a change of mode
@@ -114,6 +112,13 @@ FN u32 add_max(u32 a, u32 b, u32 c) // of both halves
 {
     const short low = (short)((short)a + (short)b), high = (short)((short)(a >> 16) + (short)(b >> 16));
     return (u32)(u16)larger(low, (short)c) | (u32)(u16)larger(high, (short)(c >> 16)) << 16;
+}
+#endif
+#ifndef HAS_DOT
+FN int dot(u32 a, u32 b, int c) // of four signed bytes
+{
+    for (int at = 0; at < 32; at += 8) c += (signed char)(a >> at) * (signed char)(b >> at);
+    return c;
 }
 #endif
 FN float power(int exp) { return single_of(exp >= -126 ? (u32)(exp + 127) << 23 : 1u << (exp + 149)); } // from 2^-149
