@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -176,10 +176,11 @@ def gemm_on_gpu(
     Returns a tensor of the dtype that `hwsim.gemm` returns. Raises as `hwsim.gemm` does, but for codes out of range;
     NotImplementedYet for a unit without support; TypeError and ValueError for what is not on the GPU of the others.
     """
-    return _multiplied(_gpu(), unit, A, B, C, scale_a, scale_b, variant)
+    return _multiplied(_gpu(), unit, A, B, C, scale_a, scale_b, variant=variant)
 
 
-def gemm_of_host_tensors(
+def _multiplied(
+    place: TensorPlace,
     unit: UnitLike,
     A: Any,
     B: Any,
@@ -188,16 +189,6 @@ def gemm_of_host_tensors(
     scale_b: Any = None,
     *,
     variant: Variant | None = None,
-) -> Any:
-    """`gemm_on_gpu` of tensors on the host, by the same source built for the host: for tests without a GPU.
-
-    Raises ToolMissing without a compiler of C++.
-    """
-    return _multiplied(HOST, unit, A, B, C, scale_a, scale_b, variant)
-
-
-def _multiplied(
-    place: TensorPlace, unit: UnitLike, A: Any, B: Any, C: Any, scale_a: Any, scale_b: Any, variant: Variant | None
 ) -> Any:
     import torch
 
@@ -249,12 +240,9 @@ def dot_on_gpu(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = Non
     return _dots(_gpu(), unit, a, b, c, scale_a, scale_b)
 
 
-def dot_of_host_tensors(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Any:
-    """`dot_on_gpu` of tensors on the host, as `gemm_of_host_tensors`."""
-    return _dots(HOST, unit, a, b, c, scale_a, scale_b)
-
-
-def _dots(place: TensorPlace, unit: UnitLike, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Any:
+def _dots(
+    place: TensorPlace, unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None
+) -> Any:
     import torch
 
     unit = load_unit(unit)
@@ -286,8 +274,12 @@ def _dots(place: TensorPlace, unit: UnitLike, a: Any, b: Any, c: Any, scale_a: A
         of_a, of_b, *of_scales = (tensor[some] for tensor in (*rows, *scales))
         of_c = None if addends is None else addends[some, None].expand(-1, len(of_a))
         left, right = (of_scales[0], of_scales[1].mT) if of_scales else (None, None)
-        out[some] = _multiplied(place, alone, of_a, of_b.mT, of_c, left, right, None).view(bits).diagonal()
+        out[some] = _multiplied(place, alone, of_a, of_b.mT, of_c, left, right).view(bits).diagonal()
     return out.view(dtype)
+
+
+# The same of tensors on the host, by the source built for the host: for checks without a GPU.
+gemm_of_host_tensors, dot_of_host_tensors = partial(_multiplied, HOST), partial(_dots, HOST)
 
 
 @lru_cache(maxsize=64)
