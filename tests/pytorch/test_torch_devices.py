@@ -123,7 +123,8 @@ UNITS = {
     "mxfp8-e4m3-f32": "block",
     "blackwell-mxf4nvf4-e2m1-f32": {"rule": "nvfp4", "rounding": "stochastic"},
 }
-ALWAYS = ("cdna3-mfma-e4m3fnuz-f32", "intel-amx-e4m3-f32", "blackwell-mma-e4m3-f16")
+# Of other ways than QUICK's; in the last both factors are random.
+ALWAYS = ("cdna3-mfma-e4m3fnuz-f32", "intel-amx-e4m3-f32", "blackwell-mma-e4m3-f16", "blackwell-mxf4nvf4-e2m1-f32")
 
 
 @pytest.mark.parametrize(
