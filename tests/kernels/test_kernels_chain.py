@@ -144,6 +144,19 @@ def target_format(fraction_bits: int) -> FloatFormat:
     return FloatFormat.model_validate(keys)
 
 
+@pytest.mark.parametrize(("method", "kept"), [("pairwise", False), ("sequential", True)])
+def test_a_product_far_below_decides_a_tie_of_subnormals(method: str, kept: bool) -> None:
+    # 2^-150 is half the least number of binary32, and 2^-266 is 116 places below: together more than half.
+    unit = unit_of("bf16", "f32", chained(method, "f32"), "f32", 2)
+    kernel = kernel_of(unit)
+    a, b = np.array([[0x3380, 0x0001], [0x3380, 0x8001]], np.uint16), np.array([[0x0080], [0x0001]], np.uint16)
+    given = Product(a, b, np.zeros((2, 1), np.uint32), None, None)
+    # A chain rounds the first product, a tie, before it knows of the second, of which it then has the sign.
+    assert by_kernel(kernel, unit, given).ravel().tolist() == ([0, 0x80000000] if kept else [1, 0])
+    if isinstance(kernel, AdditionsKernel):
+        assert kernel.carrier.exact == kept
+
+
 def mutated(kernel: AdditionsKernel, change: Callable[[AdditionsKernel], None]) -> AdditionsKernel:
     change(kernel)
     return kernel

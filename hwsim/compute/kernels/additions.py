@@ -137,12 +137,17 @@ def _sums_are_exact(kind: CarrierType, rule: RoundedSum, terms: Extent, mode: in
     is at least a quarter ulp of the format away from the larger operand; the smaller, which brings the sum so near to
     it, then has its last bit within 2p + 1 places of the sum's first, and the sum is exact. It may move a sum that is
     less than the least normal number onto that, which only a flush before any rounding tells apart.
+
+    One operand must be a multiple of the format's least number: of two that are not, as exact products in a tree may
+    be, one may itself be a midpoint of subnormals, and the other far below it.
     """
-    every = terms.with_(extent(rule.format))
+    numbers = extent(rule.format)
+    every = terms.with_(numbers)
     if every.span + 1 <= PLACES[kind]:
         return True
     nearest = rule.rounding in ("rne", "rna") and not mode & NEARBY and rule.flushes != "before"
-    return nearest and terms.bits <= rule.format.precision < PLACES[kind] / 2
+    multiples = not isinstance(rule, PairwiseSum) or terms.low >= numbers.low
+    return nearest and multiples and terms.bits <= rule.format.precision < PLACES[kind] / 2
 
 
 def fused_carrier(unit: Unit, rule: SequentialSum) -> CarrierType | None:
