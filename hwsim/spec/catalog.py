@@ -60,11 +60,12 @@ def families() -> list[tuple[str, str, list[str]]]:
     """
     rows = []
     for family in _families():
-        units = list(members_of(family))
-        if pairs := family.get("each"):
-            rows.append((pairs["unit"], pairs["summary"], sorted(keys["unit"] for keys in units)))
-        else:
-            rows += [(keys["unit"], keys["summary"], [keys["unit"]]) for keys in units]
+        pairs, apart = family.get("each"), family.get("apart", {})
+        units = [keys for keys in members_of(family) if pairs is None or keys["unit"] in apart]
+        rows += [(keys["unit"], keys["summary"], [keys["unit"]]) for keys in units]
+        if pairs is not None:
+            alike = sorted(keys["unit"] for keys in members_of(family) if keys["unit"] not in apart)
+            rows.append((pairs["unit"], pairs["summary"], alike))
     rows += [(name, keys["summary"], [name]) for name, keys in _modal().items()]
     return sorted(rows)
 
@@ -98,11 +99,12 @@ def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
     family: `shared`, the keys that all its units have, and either `members`, from names to each one's own keys, or
     `factors`, `results` and `each`: a unit for every pair of these formats of a and b and every result, which has the
-    result's own keys and those of `each`, where {factors} stands for the pair's name and {result} for the result's.
+    result's own keys and those of `each`, where {factors} stands for the pair's name and {result} for the result's;
+    `apart` has, from such units' names, keys of their own.
     Raises SpecError for other keys.
     """
     shared = family.get("shared", {})
-    kinds = family.keys() - {"shared"}
+    kinds, apart = family.keys() - {"shared", "apart"}, family.get("apart", {})
     if kinds == {"members"}:
         for name, keys in family["members"].items():
             yield {"unit": name, **_merged(shared, keys)}
@@ -111,7 +113,8 @@ def members_of(family: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for a, b, result in itertools.product(factors, factors, results):
             words = {"factors": a if a == b else f"{a}x{b}", "result": result}
             keys = {key: text.format(**words) for key, text in each.items()}
-            yield _merged(_merged(shared, results[result]), {**keys, "operands": {"a": a, "b": b}})
+            unit = _merged(_merged(shared, results[result]), {**keys, "operands": {"a": a, "b": b}})
+            yield _merged(unit, apart.get(unit["unit"], {}))
     else:
         raise SpecError(f"a family has members, or factors, results and each, not {', '.join(sorted(kinds))}")
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from built_presets import others_slow
+from silicon import test_b200
 
 import hwsim
 import hwsim.model
@@ -47,7 +48,7 @@ def test_captured_presets_are_those_with_captures() -> None:
     # Of promotions whole matrix products were captured: tests/silicon/test_capture_gemms.py, test_captured_blocks.py.
     of_products = {PROMOTED, SCALED, "cublas-hopper-e4m3-f32-vec128"}
     captured = {name for name in presets() if load_unit(name).evidence == "captured"}
-    assert set(CAPTURES) | ours | of_products == captured
+    assert set(CAPTURES) | ours | of_products | set(test_b200.CAPTURED) == captured
 
 
 def test_every_captured_result_is_a_presets(captured: Mapping[str, Any]) -> None:

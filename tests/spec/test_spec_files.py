@@ -298,6 +298,10 @@ def test_a_family_has_its_members() -> None:
         "operands": {"a": "e4m3", "b": "e5m2", "addend": "f32"},
         "result": {"overflow": "nan", "format": "f32"},
     }
+    family["apart"] = {"my-e4m3-f16": {"evidence": "captured", "result": {"overflow": "ieee"}}}
+    own = {"evidence": "captured", "result": {"overflow": "ieee", "format": "f16"}}
+    with_own = {keys["unit"]: keys for keys in members_of(family)}
+    assert with_own == {**units, "my-e4m3-f16": {**units["my-e4m3-f16"], **own}}
     assert family["shared"] == {"result": {"overflow": "nan"}, "summary": "all"}
     for wrong in ({"members": {}, "factors": []}, {"factors": [], "results": {}}, {"shared": {}}, {"member": {}}):
         with pytest.raises(hwsim.SpecError, match="a family has members, or factors, results and each, not"):
