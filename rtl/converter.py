@@ -114,7 +114,8 @@ def source_range(fmt: Format) -> tuple[int, tuple[int, int], int]:
             top = max(fmt.emax, fmt.top_bexp - fmt.bias)
             return fmt.precision, (fmt.emin, top), fmt.emin
         case FixedFormat():
-            return fmt.bits, (fmt.integer_bits, fmt.integer_bits), fmt.integer_bits
+            top = fmt.bits - 1 - fmt.fraction_bits
+            return fmt.bits, (top, top), top
         case ExponentFormat():
             return 1, (-fmt.bias, (1 << fmt.bits) - 1 - fmt.bias), -fmt.bias
         case _:
@@ -146,10 +147,10 @@ def decoded(m: Module, fmt: Format, code: Value, name: str) -> Number:
             o = decode.o
             return Number(o.sign, o.sig, o.bexp, FieldRange.of(fmt).bias, o.nan, o.inf)
         case FixedFormat():
-            sign = code[-1]
+            sign = code[-1] if fmt.signed else Const(0, 1)
             sig = Signal(fmt.bits, name=f"{name}_sig")
             m.d.comb += sig.eq((code ^ sign.replicate(len(code))) + sign)
-            return Number(sign, sig, Const(0), -fmt.integer_bits, Const(0), Const(0))
+            return Number(sign, sig, Const(0), fmt.fraction_bits + 1 - fmt.bits, Const(0), Const(0))
         case ExponentFormat():
             m.submodules[name] = scale = ScaleDecode(fmt)
             m.d.comb += scale.code.eq(code)

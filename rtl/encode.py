@@ -31,7 +31,7 @@ def carrier(fmt: Format) -> FloatFormat:
         case FloatFormat():
             return fmt
         case FixedFormat():
-            keys = {"exponent_bits": 2, "fraction_bits": fmt.bits - 1, "bias": 1 - fmt.integer_bits}
+            keys = {"exponent_bits": 2, "fraction_bits": fmt.precision, "bias": 1 - fmt.integer_bits}
         case ExponentFormat():
             keys = {"exponent_bits": fmt.bits + 1, "fraction_bits": 0, "bias": fmt.bias + BELOW}
         case _:
@@ -224,7 +224,7 @@ class EncodeFloat(Encode):
 
 
 class EncodeFixed(DatapathStep):
-    """A code of two's complement. What is too large becomes the end of its sign."""
+    """A code of a fixed format. What is too large becomes the end of its sign; without signs 0 is below zero's."""
 
     def __init__(self, target: EncodeTarget, to: FixedFormat, name: str):
         self.target, self.to = target, to
@@ -239,7 +239,7 @@ class EncodeFixed(DatapathStep):
         end = Signal(to.bits, name="end")
         limited = Signal(to.bits, name="limited")
         m.d.comb += [
-            end.eq(Mux(negative, to.sign_bit, to.max_code)),
+            end.eq(Mux(negative, to.steps_down, to.max_code)),
             limited.eq(Mux(infinite | (magnitude > end), end, magnitude)),
             self.o.code.eq((limited ^ negative.replicate(to.bits)) + negative),
         ]

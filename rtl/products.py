@@ -109,11 +109,16 @@ class FixedDecode(wiring.Component):
 
     @property
     def purpose(self) -> str:
+        if not self.fmt.signed:
+            return f"One code of {self.fmt.name}, without a sign: its magnitude."
         return f"One code of {self.fmt.name}, two's complement: its sign and magnitude."
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         code, o = self.code[self.padding :], self.o
+        if not self.fmt.signed:
+            m.d.comb += [o.bexp.eq(1), o.sig.eq(code)]
+            return m
         sign = code[-1]
         flipped = code ^ sign.replicate(len(code))
         m.d.comb += [o.sign.eq(sign), o.bexp.eq(1), o.sig.eq(flipped + sign)]

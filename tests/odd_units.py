@@ -207,6 +207,9 @@ ODD: dict[str, Mapping] = {
     "integers-saturate": odd(
         (INT8, "mxint8"), INT8, exact_sum(rounded="group"), INT8, 2, rounding="rd", overflow="saturate",
     ),
+    # Factors without signs, beside others with them.
+    "unsigned": odd(("uint8", INT8), I32, exact_sum(rounded="group"), I32, 3, overflow="saturate"),
+    "unsigned-window": odd(("uint4", "e4m3"), "f32", window(9, "floor"), "f16", 3),
     # Neighbours in windows of their own, before the window of the group.
     "pairs": odd("e4m3", "f32", own_windows(2, 6, 25), "f32", 8),
     "pairs-floor": odd(("e5m2", "e4m3"), "f16", own_windows(2, 3, 10, "floor", inner="jam", cancelled="count"), "f16"),

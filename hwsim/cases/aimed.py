@@ -74,7 +74,7 @@ class SignificantPlaces(NamedTuple):
 def span_of(fmt: Number) -> SignificantPlaces:
     """The span of a format."""
     if isinstance(fmt, FixedFormat):
-        return SignificantPlaces(fmt.bits - 1, fmt.quantum_exp, fmt.integer_bits - 1, fmt.quantum_exp)
+        return SignificantPlaces(fmt.precision, fmt.quantum_exp, fmt.integer_bits - 1, fmt.quantum_exp)
     return SignificantPlaces(
         fmt.precision, fmt.quantum_exp if fmt.subnormals else fmt.emin + 1, fmt.emax, fmt.quantum_exp
     )

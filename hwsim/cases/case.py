@@ -337,7 +337,7 @@ def _of_others(unit: Unit) -> Iterator[str]:
     scale, promotion, result = unit.scale, unit.promotion, unit.result
     refused = {
         f"scale.at: {scale and scale.at}": scale is not None and scale.at != "product",
-        "result formats without subnormals": not (result.format.subnormals or result.format.twos_complement),
+        "result formats without subnormals": not (result.format.subnormals or result.format.without_exponent),
         "promotion formats without subnormals": promotion is not None and not promotion.format.subnormals,
         "promotion formats without infinities": promotion is not None and not promotion.format.infinities,
         "operands.convert": unit.operands.convert is not None,

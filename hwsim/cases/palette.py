@@ -44,7 +44,7 @@ def infinities(fmt: Format) -> list[int]:
 def numbers(fmt: Number) -> dict[str, int]:
     """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
     if isinstance(fmt, FixedFormat):
-        largest = (1 << fmt.bits - 1) - 1
+        largest = fmt.max_code
         unity = min(1 << max(fmt.fraction_bits, 0), largest)  # or the number nearest to it
         named = {"least": 1, "one": unity, "mixed": largest * 5 // 7, "largest": largest}
     else:
@@ -315,7 +315,7 @@ def _factors(fmt: Number, both_signs: bool) -> _Factors:
 
 
 def _fixed_representatives(fmt: FixedFormat) -> set[int]:
-    ends = {value for k in range(fmt.bits - 1) for value in (1 << k, (2 << k) - 1, (2 << k) * 5 // 7)}
+    ends = {value for k in range(fmt.precision) for value in (1 << k, (2 << k) - 1, (2 << k) * 5 // 7)}
     return {value & ((1 << fmt.bits) - 1) for end in ends for value in (end, -end, -end - 1)}
 
 

@@ -149,11 +149,11 @@ def side_of(fmt: Format) -> Side:
         first, last_code = short_places(fmt), (fmt.bits << KEPT) - 1
         exps = [place - 1 - fmt.fraction_bits for place in range(fmt.bits)]
     elif isinstance(fmt, FixedFormat):
-        sign = 1 << fmt.bits - 1
-        first = [0, *(1 << k for k in range(fmt.bits - 1))]
-        exps = [k - 1 - fmt.fraction_bits for k in range(fmt.bits)]
-        zero, padding, fraction_bits, last_code = 0, 0, 0, sign - 1
-        # The number without an opposite, which sign and magnitude do not draw.
+        sign = fmt.steps_down
+        first = [0, *(1 << k for k in range(fmt.precision))]
+        exps = [k - 1 - fmt.fraction_bits for k in range(fmt.precision + 1)]
+        zero, padding, fraction_bits, last_code = 0, 0, 0, fmt.max_code
+        # The number without an opposite, which sign and magnitude do not draw; without signs, zero.
         specials = [sign]
     else:
         sign, zero = int(signed_words([fmt.sign_bit * fmt.signed])[0]), int(fmt.signed and fmt.signed_zero)
@@ -166,7 +166,7 @@ def side_of(fmt: Format) -> Side:
     unity = min(range(len(exps)), key=lambda binade: (abs(exps[binade]), -binade))
     ends = max(0, unity - AROUND), min(len(exps) - 1, unity + AROUND)
     firsts, lasts, exponents, codes = (signed_words(values) for values in (first, last, exps, specials))
-    fixed = int(isinstance(fmt, FixedFormat) and not is_long(fmt))
+    fixed = int(fmt.twos_complement and not is_long(fmt))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
 
 

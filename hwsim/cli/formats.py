@@ -70,7 +70,7 @@ def layout(fmt: Format) -> str:
     if isinstance(fmt, FloatFormat):
         return f"{int(fmt.signed)}-{fmt.exponent_bits}-{fmt.fraction_bits}"
     if isinstance(fmt, FixedFormat):
-        return f"1.{fmt.integer_bits}.{fmt.fraction_bits}"
+        return f"{int(fmt.signed)}.{fmt.integer_bits}.{fmt.fraction_bits}"
     return f"0-{fmt.exponent_bits}-0"
 
 
@@ -78,7 +78,7 @@ def largest(fmt: Format) -> float:
     """The largest finite number."""
     if isinstance(fmt, FloatFormat):
         return float(fmt.decode(fmt.max_magnitude << fmt.padding))
-    return float(fmt.decode(fmt.max_code if isinstance(fmt, ExponentFormat) else (1 << fmt.bits - 1) - 1))
+    return float(fmt.decode(fmt.max_code))
 
 
 def nans(fmt: Format) -> str:
@@ -99,8 +99,9 @@ def facts(fmt: Format) -> list[list[str]]:
     if isinstance(fmt, FloatFormat):
         rows += _float_facts(fmt)
     elif isinstance(fmt, FixedFormat):
-        least, end = (fmt.decode(code).item() for code in (-(1 << fmt.bits - 1), fmt.max_code))
-        rows.append(["fields", f"two's complement, {fmt.integer_bits} integer and {fmt.fraction_bits} fraction bits"])
+        least, end = (fmt.decode(code).item() for code in (-fmt.steps_down, fmt.max_code))
+        sign = "two's complement" if fmt.signed else "no sign"
+        rows.append(["fields", f"{sign}, {fmt.integer_bits} integer and {fmt.fraction_bits} fraction bits"])
         step = f"2^{-fmt.fraction_bits}" if fmt.fraction_bits else "1"
         rows.append(["range", f"{number_text(least)} to {number_text(end)}, in steps of {step}"])
         rows.append(["NaN", "none"])

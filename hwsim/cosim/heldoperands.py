@@ -161,7 +161,7 @@ NONE_HELD = HeldOperands()
 def negated(fmt: Format, code: int) -> int:
     """The code of the negated number; the same code where the format has none."""
     if isinstance(fmt, FixedFormat):
-        return -code & (1 << fmt.bits) - 1
+        return -code & (1 << fmt.bits) - 1 if fmt.signed else code
     return code ^ fmt.sign_bit << fmt.padding if isinstance(fmt, FloatFormat) and fmt.signed else code
 
 

@@ -64,8 +64,8 @@ def code_cost(fmt: Format, code: int) -> int:
 
 
 def _fixed_cost(fmt: FixedFormat, bare: int) -> int:
-    value = bare - (1 << fmt.bits) if bare >> fmt.bits - 1 else bare
-    places = abs(abs(value).bit_length() - 1 - min(fmt.fraction_bits, fmt.bits - 2))
+    value = bare - (1 << fmt.bits) if bare & fmt.sign_bit else bare
+    places = abs(abs(value).bit_length() - 1 - min(fmt.fraction_bits, fmt.precision - 1))
     return 1 + int(value < 0) + 4 * (abs(value).bit_count() - 1) + places
 
 

@@ -37,7 +37,7 @@ class FormatBase(BaseModel):
     summary: str = ""
     source: str = ""
     has_zero: ClassVar[bool] = True
-    twos_complement: ClassVar[bool] = False
+    without_exponent: ClassVar[bool] = False
     powers_of_two: ClassVar[bool] = False
 
     @property
@@ -83,7 +83,7 @@ class FormatBase(BaseModel):
             ("precision", f"{self.precision} bits"),
             ("largest", f"{self.largest:g}"),
             ("multiples of", f"2^{self.quantum_exp}"),
-            ("normal numbers from", "" if self.twos_complement or self.powers_of_two else f"2^{self.emin}"),
+            ("normal numbers from", "" if self.without_exponent or self.powers_of_two else f"2^{self.emin}"),
             ("infinities", "yes" if self.infinities else "none"),
             ("NaN", "none" if not self.has_nan else "yes" if nan is None else f"{nan:#x}"),
             ("negative zero", "yes" if self.signed_zero else "none"),
@@ -133,6 +133,11 @@ class FormatBase(BaseModel):
         return copied
 
     @property
+    def twos_complement(self) -> bool:
+        """True if codes are two's complement."""
+        return False
+
+    @property
     def is_binary64(self) -> bool:
         """True if it is binary64, the one float format with more than 32 bits."""
         return False
@@ -149,6 +154,6 @@ class FormatBase(BaseModel):
 
     @model_validator(mode="after")
     def _short_enough(self) -> FormatBase:
-        if self.bits > MOST_BITS and not (self.is_binary64 or self.twos_complement):
+        if self.bits > MOST_BITS and not (self.is_binary64 or self.without_exponent):
             raise RuleError("fraction_bits", f"makes a code of {self.bits} bits; at most {MOST_BITS}")
         return self

@@ -1,4 +1,4 @@
-"""Formats without a fraction of their own: two's complement, and powers of two."""
+"""Formats without an exponent, or without a fraction: integers with a point, and powers of two."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FLOAT64_BITS = 53  # of a code whose values float64 has, and whose steps int64 h
 
 
 class FixedFormat(FormatBase):
-    """Two's complement: value = code * 2^-fraction_bits (MXINT8 carries an implicit 2^-6).
+    """Two's complement, or with `signed: false` no negative numbers: value = code * 2^-fraction_bits (MXINT8: 2^-6).
 
     A value is sig * 2^(exp - fraction_bits) too: exp is always 0, and sig the whole magnitude. Either number of bits
     may be negative, where the point stands outside the code: with fraction_bits -5 the last bit weighs 2^5, and with
@@ -42,11 +42,11 @@ class FixedFormat(FormatBase):
     kind: Literal["fixed"] = "fixed"
     integer_bits: int = Field(ge=-MOST_PLACES, le=MOST_PLACES)
     fraction_bits: int = Field(ge=-MOST_PLACES, le=MOST_PLACES)
+    without_exponent: ClassVar[bool] = True
     emin: ClassVar[int] = 0
     emax: ClassVar[int] = 0
-    signed: ClassVar[bool] = True
+    signed: bool = True
     signed_zero: ClassVar[bool] = False
-    twos_complement: ClassVar[bool] = True
     subnormals: ClassVar[bool] = False
     infinities: ClassVar[bool] = False
     has_nan: ClassVar[bool] = False
@@ -61,22 +61,32 @@ class FixedFormat(FormatBase):
     @property
     def bits(self) -> int:
         """Bits that carry information, the sign counted."""
-        return 1 + self.integer_bits + self.fraction_bits
+        return self.signed + self.integer_bits + self.fraction_bits
+
+    @property
+    def twos_complement(self) -> bool:
+        """True if there is a sign."""
+        return self.signed
 
     @property
     def sig_bits(self) -> int:
-        """Width of the largest magnitude, that of the negative end."""
+        """Width of the largest magnitude: that of the negative end, or of the largest number where there is none."""
         return self.bits
 
     @property
     def precision(self) -> int:
         """The most significant bits of any value; the negative end, a power of two, has a single one."""
-        return self.bits - 1
+        return self.bits - self.signed
 
     @property
     def sign_bit(self) -> int:
-        """Weight of the sign in a code."""
-        return 1 << self.bits - 1
+        """Weight of the sign in a code; without signs, of the bit above a code."""
+        return 1 << self.bits - self.signed
+
+    @property
+    def steps_down(self) -> int:
+        """Numbers below zero."""
+        return self.sign_bit if self.signed else 0
 
     @property
     def in_float64(self) -> bool:
@@ -89,7 +99,7 @@ class FixedFormat(FormatBase):
 
     @property
     def max_code(self) -> int:
-        """The code of the largest number; the negative end is one step longer."""
+        """The code of the largest number; a negative end is one step longer."""
         return self.sign_bit - 1
 
     def is_nan(self, code: int) -> bool:
@@ -107,23 +117,24 @@ class FixedFormat(FormatBase):
         return code - ((code & self.sign_bit) << 1)
 
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
-        """Codes, and which numbers are missing: NaNs."""
+        """Codes, and which numbers are missing: NaNs, and without signs negative numbers."""
         # Where everything kept is 2^bits or more it is beyond every end.
         kept, rest = cut(rounding, x.sig, np.maximum(LAST - self.fraction_bits - x.exp, LAST - self.bits))
         steps = kept + grows(rounding, rest, kept, x.negative)
-        steps = np.minimum(steps, np.where(x.negative, self.sign_bit, self.max_code))
-        return np.where(x.negative, -steps, steps) & ((1 << self.bits) - 1), x.nan
+        steps = np.minimum(steps, np.where(x.negative, self.steps_down, self.max_code))
+        lacking = x.nan if self.signed else x.nan | x.negative & (x.sig != 0)
+        return np.where(x.negative, -steps, steps) & ((1 << self.bits) - 1), lacking
 
     def magnitudes(self) -> NDArray[np.float64]:
-        """Zero and the numbers above it, and the negative end's magnitude."""
+        """Zero and the numbers above it, and the next, which is the negative end's magnitude."""
         return scaled(np.arange(self.sign_bit + 1), -self.fraction_bits)
 
     def steps(self, rounding: Rounding | None, overflow: Overflow) -> Steps | None:
         """The magnitudes are subnormals of a float with a fraction as long; the negative end is its first normal.
 
-        None where that is no float of binary32's exponents.
+        None where that is no float of binary32's exponents, or where negative numbers are missing.
         """
-        if not 0 < self.integer_bits + 127 < 255:
+        if not self.signed or not 0 < self.integer_bits + 127 < 255:
             return None
         return Steps(
             fraction_bits=self.bits - 1, low=self.integer_bits + 127, cap=self.max_code, fixed=1, lopsided=1

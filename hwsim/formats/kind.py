@@ -174,6 +174,10 @@ class Kind(Protocol):
         """True if codes are two's complement; of other signed formats they are a sign and a magnitude."""
 
     @property
+    def without_exponent(self) -> bool:
+        """True if a code is an integer, whose point stands where it stands for all codes."""
+
+    @property
     def in_float64(self) -> bool:
         """True if float64 has every value; otherwise values are Fractions."""
 

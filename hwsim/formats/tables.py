@@ -60,7 +60,7 @@ def boundary_codes(fmt: Format) -> list[int]:
         case ExponentFormat():
             return sorted({fmt.min_code, fmt.bias, fmt.max_code, *fmt.nan} & set(range(1 << fmt.bits)))
         case FixedFormat():
-            ends = {0, *(value for k in range(fmt.bits - 1) for value in (1 << k, (2 << k) - 1))}
+            ends = {0, *(value for k in range(fmt.precision) for value in (1 << k, (2 << k) - 1))}
             return sorted({value & ((1 << fmt.bits) - 1) for end in ends for value in (end, -end, -end - 1)})
         case FloatFormat():
             signs, magnitudes = (0, fmt.sign_bit * fmt.signed), set(_boundary_magnitudes(fmt))

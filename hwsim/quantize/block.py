@@ -89,7 +89,7 @@ class BlockDequantization:
             raise InputError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not isinstance(self.target, FloatFormat) or not self.target.has_nan or not self.target.signed:
             raise InputError(f"target must be a signed float format with a NaN, not {self.target.name}")
-        if self.scale_format.twos_complement:
+        if self.scale_format.without_exponent:
             raise InputError(f"scale_format must be a float or a power of two, not {self.scale_format.name}")
         if self.rounding == "stochastic":
             raise InputError("rounding must not be stochastic here")

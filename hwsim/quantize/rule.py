@@ -126,7 +126,7 @@ class Rule:
             raise SpecError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not (self.element.signed and self.element.has_zero):
             raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
-        if self.scale_format.twos_complement:
+        if self.scale_format.without_exponent:
             raise SpecError(f"scale_format must be a float or exponent format, not {self.scale_format.name}")
         if self.scale_format.powers_of_two and self.select is Select.DIVIDE:
             raise SpecError(f"select must give powers of two where scales are {self.scale_format.name}, not 'divide'")

@@ -94,7 +94,7 @@ def span_of(fmt: Format) -> Span:
     if isinstance(fmt, ExponentFormat):
         return Span(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
     if isinstance(fmt, FixedFormat):
-        return Span(1 << fmt.bits - 1, fmt.fraction_bits, 0, 0)
+        return Span(max(fmt.steps_down, fmt.max_code), fmt.fraction_bits, 0, 0)
     return Span((1 << fmt.precision) - 1, fmt.fraction_bits, fmt.emin, fmt.emax)
 
 

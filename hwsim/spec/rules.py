@@ -29,8 +29,7 @@ def holds(inner: Format, outer: FloatFormat) -> bool:
         return False
     if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
         return False
-    signed = not isinstance(inner, FloatFormat) or inner.signed
-    return embeds(inner, outer) and (outer.signed or not signed)
+    return embeds(inner, outer) and (outer.signed or not inner.signed)
 
 
 def embeds(inner: Format, outer: Format) -> bool:
@@ -39,8 +38,10 @@ def embeds(inner: Format, outer: Format) -> bool:
         return False
     quantum = _quantum(inner)
     if isinstance(inner, FixedFormat):
-        # Magnitudes below 2^(bits - 1) in units of the quantum, and that power of two itself.
-        fits, most = inner.bits - 1 <= outer.precision, (inner.integer_bits, 0)
+        fits = inner.precision <= outer.precision
+        # The power of two at the negative end; without signs all ones.
+        ones = (1 << inner.precision - 1) - 1 << 64 >> inner.precision - 1 if not inner.signed else 0
+        most = (inner.integer_bits, 0) if inner.signed else (inner.integer_bits - 1, ones)
     else:
         fits, most = inner.precision <= outer.precision, _most(inner)
     return fits and quantum >= _quantum(outer) and _reaches_down(inner, outer) and most <= _most(outer)
@@ -343,6 +344,9 @@ def _check_late(unit: UnitKeys, late: LateAdd | LateInWindow) -> None:
 
 def _check_fixed_result(unit: UnitKeys, result: FixedFormat) -> None:
     """Check a result in a fixed format against the other keys."""
+    for key, fixed in (("result.format", result), ("operands.addend", unit.operands.addend)):
+        if isinstance(fixed, FixedFormat) and not fixed.signed:
+            raise RuleError(key, f"must have a sign; {fixed.name} has none")
     if not isinstance(unit.sum, ExactSum):
         raise RuleError("result.format", f"must be a float format for method {unit.sum.method}, not {result.name}")
     if unit.result.overflow not in ("saturate", "wrap"):

@@ -92,7 +92,9 @@ def described(unit: Unit) -> Support:
         "scale formats other than a power of two": not all(isinstance(side.format, ExponentFormat) for side in sides),
         # Ties go to the even code, whose last bit would be the exponent's.
         **{f"{key} formats without a fraction": fmt.fraction_bits == 0 for key, fmt in rounded.items()},
-        "unsigned factors": not all(fmt.signed for fmt in (unit.operands.a, unit.operands.b)),
+        "unsigned factors": any(
+            isinstance(fmt, FloatFormat) and not fmt.signed for fmt in (unit.operands.a, unit.operands.b)
+        ),
         "sum.addend: late with a promotion": unit.late is not None and unit.promotion is not None,
     }
     return Support(unit.name, "is not implemented yet", tuple(setting for setting, lacking in lacks.items() if lacking))

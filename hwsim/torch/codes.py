@@ -76,6 +76,8 @@ def refused_format(fmt: Format) -> str | None:
     if isinstance(fmt, ExponentFormat):
         return f"{fmt.name} has no zero"
     if isinstance(fmt, FixedFormat):
+        if not fmt.signed:
+            return f"{fmt.name} has no negative numbers"
         return None if fmt.of_operands else f"{fmt.name} has more than 32 bits, or its point outside of them"
     if fmt.bits > 32:
         return f"{fmt.name} has more than 32 bits"
@@ -109,7 +111,7 @@ def target(
     }  # fmt: skip
     if isinstance(fmt, FixedFormat):
         return Target(
-            fraction_bits=fmt.bits - 1, emin=fmt.integer_bits, emax=fmt.integer_bits - 1, most=fmt.max_code, base=0,
+            fraction_bits=fmt.precision, emin=fmt.integer_bits, emax=fmt.integer_bits - 1, most=fmt.max_code, base=0,
             lopsided=0 if symmetric else 1, sign=0, plus=0, minus=0, plus_infinity=0, minus_infinity=0, saturates=True,
             **common,
         )  # fmt: skip

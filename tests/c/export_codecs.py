@@ -12,7 +12,7 @@ import numpy as np
 from c.export_library import C99
 
 from hwsim.compute.c import HEADER, UnitInC, render
-from hwsim.formats import FixedFormat, FloatFormat, Format, formats, get_format, parse
+from hwsim.formats import ExponentFormat, Format, formats, get_format, parse
 from hwsim.spec import Unit
 
 ROUNDINGS = ("rne", "rna", "rz", "ru", "rd", "rto")
@@ -46,7 +46,7 @@ ALL = [
 
 def units() -> Iterator[Unit]:
     """Units in which every format is a factor, an addend or a scale."""
-    signed = [fmt for fmt in ALL if isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)]
+    signed = [fmt for fmt in ALL if not isinstance(fmt, ExponentFormat) and fmt.signed]
     rest = [fmt for fmt in ALL if fmt not in signed]
     pairs = [signed[i : i + 2] for i in range(0, len(signed), 2)]
     for index, pair in enumerate(pairs):

@@ -80,7 +80,7 @@ def largest_rung(fmt, negative):
             return magnitudes - 1 - (1 << fmt.fraction_bits)
         return max(m for m in range(magnitudes - len(fmt.nan) - 1, magnitudes) if m not in fmt.nan) - fmt.infinities
     if isinstance(fmt, FixedFormat):
-        return (1 << (fmt.bits - 1)) - (not negative)
+        return (1 << (fmt.bits - 1)) - (not negative) if fmt.signed else (1 << fmt.bits) - 1
     return max(code for code in range(1 << fmt.bits) if code not in fmt.nan) + BELOW
 
 
@@ -151,7 +151,7 @@ def expected(fmt, x, rounding="rne", overflow="saturate"):
         return fmt.canonical_nan if fmt.has_nan else None
     infinite = x in (float("inf"), float("-inf"))
     negative = bool(np.signbit(x)) if isinstance(x, float) else x < 0
-    unsigned = isinstance(fmt, ExponentFormat) or (isinstance(fmt, FloatFormat) and not fmt.signed)
+    unsigned = isinstance(fmt, ExponentFormat) or not fmt.signed
     if unsigned and negative and (x != 0 or isinstance(fmt, ExponentFormat)):
         return None
     end = largest_rung(fmt, negative) + 1
@@ -311,7 +311,7 @@ def inputs(name, seed=0):
     format has them; nothing that the format lacks, except underflow in e8m0.
     """
     fmt, random = EVERY[name], np.random.default_rng(seed)
-    both = isinstance(fmt, FixedFormat) or (isinstance(fmt, FloatFormat) and fmt.signed)
+    both = not isinstance(fmt, ExponentFormat) and fmt.signed
     if name == "f32":
         bits = random.integers(0, 0x7F800000, 4000)
         bits = np.concatenate([bits, *[np.arange(b << 23, (b << 23) + 3) for b in range(255)], [0x7F7FFFFF]])

@@ -10,7 +10,8 @@ from hwsim.formats.yamlfile import SpecError
 
 SHIPPED = [
     *("e4m3", "e5m2", "e4m3-ieee", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e3m4", "e3m4-finite"),
-    *("hfp8-e4m3", "hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "int8", "i32", "e8m0", "ue4m3", "ue8m0"),
+    *("hfp8-e4m3", "hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "int8"),
+    *("uint8", "int4", "uint4", "i32", "e8m0", "ue4m3", "ue8m0"),
     *("f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13", "f32", "f64"),
 ]
 E4M3 = "kind: float\nexponent_bits: 4\nfraction_bits: 3\nbias: 7\n"

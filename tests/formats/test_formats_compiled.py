@@ -21,7 +21,7 @@ WIDE = ["f16", "bf16", "e5m6", "dlfloat16", "tf32", "e8m13"]
 # Signed floats with subnormals or with underflow to zero, and two's complement, are rounded by arithmetic.
 ARITHMETIC = {
     *("e4m3", "e5m2", "e4m3-ieee", "e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "e3m4", "e3m4-finite", "hfp8-e4m3"),
-    *("hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "int8", "e5m0", "e4m3inf", "fixed5", "binary8p3se"),
+    *("hfp8-e5m2", "e3m2", "e2m3", "e2m1", "mxint8", "int8", "int4", "e5m0", "e4m3inf", "fixed5", "binary8p3se"),
     *("binary8p1se", "binary5p2sf", "binary3p1se"),
 }
 DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]

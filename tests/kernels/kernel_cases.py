@@ -76,9 +76,9 @@ def _draw_bits(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...], pr
     codes = rng.integers(0, 1 << fmt.bits, shape, np.uint64 if fmt.bits == 64 else np.int64)
     if isinstance(fmt, FixedFormat):
         if profile == "small":
-            codes = rng.integers(-2, 3, shape).astype(np.uint64) & np.uint64((1 << fmt.bits) - 1)
+            codes = rng.integers(-2 * fmt.signed, 3, shape).astype(np.uint64) & np.uint64((1 << fmt.bits) - 1)
         elif profile in ("large", "any"):
-            ends = np.array([1 << fmt.bits - 1, (1 << fmt.bits - 1) - 1, (1 << fmt.bits - 1) + 1], np.uint64)
+            ends = np.array([1 << fmt.bits - 1, fmt.max_code, (1 << fmt.bits - 1) + 1], np.uint64)
             codes = np.where(rng.random(shape) < 0.7, rng.choice(ends, shape), codes.astype(np.uint64))
         codes = np.where(rng.random(shape) < ZEROS.get(profile, 0), 0, codes)
     elif isinstance(fmt, FloatFormat) and not fmt.signed:
@@ -138,6 +138,8 @@ def _addends(rng: np.random.Generator, fmt: Format, shape: tuple[int, ...], prof
 def _negated(fmt: Format, codes: Codes) -> Codes:
     """The codes of the numbers with their signs turned round."""
     if isinstance(fmt, FixedFormat):
+        if not fmt.signed:
+            return codes
         return (-codes.astype(np.int64) & ((1 << fmt.bits) - 1)).astype(codes.dtype)
     assert isinstance(fmt, FloatFormat)
     flipped = codes ^ codes.dtype.type(fmt.sign_bit << fmt.padding)

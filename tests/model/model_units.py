@@ -215,11 +215,13 @@ def expected(name: str, given: list[Case]) -> list[int]:
 
 
 def negated(name: str, code: int) -> int:
-    """The code of a number with its sign turned round."""
+    """The code of a number with its sign turned round; without signs the same code."""
     form = FORMS[name]
     if form.top == "fnuz" and not code & 0x7F:
         return code
-    return -code % 256 if form.top == "fixed" else code ^ 1 << form.container - 1
+    if form.top == "fixed":
+        return -code % (1 << form.container) if form.signed else code
+    return code ^ 1 << form.container - 1
 
 
 Right = dict[str, tuple[list[Case], list[int]]]

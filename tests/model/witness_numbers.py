@@ -54,6 +54,9 @@ FORMS = {
     "f64": Form(11, 52, 1023, "ieee", 64, 0x7FFFFFFFFFFFFFFF),
     "mxint8": Form(0, 6, 0, "fixed", 8),
     "int8": Form(0, 0, 0, "fixed", 8),
+    "uint8": Form(0, 0, 0, "fixed", 8, signed=False),
+    "int4": Form(0, 0, 0, "fixed", 4),
+    "uint4": Form(0, 0, 0, "fixed", 4, signed=False),
     "i32": Form(0, 0, 0, "fixed", 32),
     "fixed43": Form(0, 18, 0, "fixed", 43),
     "fixed73": Form(0, 32, 0, "fixed", 73),
@@ -98,7 +101,7 @@ def read(name: str, code: int) -> Number:
     form = FORMS[name]
     if form.top == "fixed":
         half = 1 << form.container - 1
-        value = (code - 2 * half if code >= half else code) * two(-form.fraction_bits)
+        value = (code - 2 * half if code >= half and form.signed else code) * two(-form.fraction_bits)
         return Number("finite", value < 0, value, 0)
     if form.top == "power":
         return NAN if code == 255 else Number("finite", False, two(code - 127), code - 127)

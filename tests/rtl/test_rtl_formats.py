@@ -55,7 +55,7 @@ P3109 = list(ALL_P3109.values())
 
 def test_every_format_has_its_test() -> None:
     narrow = {fmt.name for fmt in NARROW}
-    assert len(narrow) == 18
+    assert len(narrow) == 21
     # What a decoder says of f64 is longer than a table's integers: tests/cosim/test_cosim_rationals.py.
     assert narrow | {*MIDDLE, *WIDE, "f64"} == set(formats())
 
@@ -124,7 +124,7 @@ def test_every_other_format_is_a_factor() -> None:
     assert [fmt.name for fmt in P3109 if refused(fmt)] == [fmt.name for fmt in P3109 if not fmt.signed]
 
 
-FIXED = [("int8", "mxint8"), ("mxint8", "mxint8"), ("int8", "e4m3")]
+FIXED = [("int8", "mxint8"), ("mxint8", "mxint8"), ("int8", "e4m3"), ("uint8", "int8"), ("uint8", "uint8")]
 
 
 @pytest.mark.slow
@@ -207,8 +207,8 @@ def test_the_tables_hold_what_units_bring() -> None:
     each, pairs = bench_formats(units)
     # All of a byte, and what presets multiply, each pair both ways round; tf32 has too many codes.
     assert {fmt.name for fmt in each} == {fmt.name for fmt in NARROW} | {"f16", "bf16"}
-    assert len(each) == 20
-    assert len(pairs) == 33
+    assert len(each) == 23
+    assert len(pairs) == 40
     alone, usual = bench_formats([])
     assert alone == NARROW
     assert len(usual) == 6

@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.declare import Declared, Hits, SampledCase, Subject
 from hwsim.cases.bins.outcomes import RoundingPlace, ends_of, in_units, is_raised, rounded, roundings
-from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format
 from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
 from hwsim.model.rounding import add, infinity_code, overflow_code, pack
@@ -305,7 +305,7 @@ def format_reach(fmt: Format) -> Reach:
     if isinstance(fmt, FloatFormat):
         # Without subnormals the least normal power of two is none of the format's numbers: its code is zero's.
         return Reach(fmt.precision, low, fmt.emax, low if fmt.subnormals else fmt.emin + 1)
-    return Reach(1 if isinstance(fmt, ExponentFormat) else fmt.bits - 1, low, top, low)
+    return Reach(fmt.precision, low, top, low)
 
 
 def _times(x: Reach, y: Reach) -> Reach:
@@ -331,10 +331,9 @@ def _rounded_reach(fmt: Number, product: Reach, addend: Reach | None) -> Reach:
     """The reach of a sum of products, and of an addend, rounded to a format."""
     parts = [product] if addend is None else [product, addend]
     low, top = min(part.low for part in parts), max(part.top for part in parts)
-    bits = fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits - 1
     least = max(min(part.least for part in parts), format_reach(fmt).least)
     low = fmt.quantum_exp if is_raised(fmt, low) else max(low, fmt.quantum_exp)
-    return Reach(bits, low, min(top, _top(fmt)), least)
+    return Reach(fmt.precision, low, min(top, _top(fmt)), least)
 
 
 def _rounded_product(unit: Unit, rule: RoundedSum, product: Reach) -> Reach:

@@ -14,10 +14,11 @@ from hwsim.base.text import counted
 from hwsim.cases.case import Case
 from hwsim.cases.palette import EXHAUSTIVE_BITS, Product, exact_code
 from hwsim.cases.solver import EVERY_DISTANCE, Addend, CaseBuilder, Filling, Solution
-from hwsim.formats import Class, FixedFormat, FloatFormat
+from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
 from hwsim.spec.keys import LOST_RULES, Lost, Number
+from hwsim.spec.ranges import span_of
 from hwsim.spec.rules import embeds
 
 
@@ -347,13 +348,9 @@ class UnitFacts:
 
         None where those are too many.
         """
-        bits = [fmt.precision if isinstance(fmt, FloatFormat) else fmt.bits for fmt in self.factors]
-        if max(bits) > MOST_PRECISION:
+        if max(fmt.sig_bits for fmt in self.factors) > MOST_PRECISION:
             return None
-        a, b = (
-            np.arange(1, (1 << n) + 1 if isinstance(fmt, FixedFormat) else 1 << n, dtype=np.int64)
-            for n, fmt in zip(bits, self.factors, strict=True)
-        )
+        a, b = (np.arange(1, span_of(fmt).most + 1, dtype=np.int64) for fmt in self.factors)
         normal_a, normal_b = (sig >= 1 << fmt.fraction_bits for sig, fmt in zip((a, b), self.factors, strict=True))
         every = a[:, None] * b
         return np.unique(every), np.unique(every[normal_a[:, None] | normal_b])

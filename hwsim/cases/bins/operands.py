@@ -41,7 +41,7 @@ def classify(fmt: Number, code: int) -> str:
 
 
 def _fixed(fmt: FixedFormat, sign: int, sig: int) -> str:
-    most = (1 << fmt.bits - 1) - 1
+    most = fmt.max_code
     if sig == 0:
         return "zero"
     if sign and sig > most:
@@ -70,8 +70,8 @@ def _codes(fmt: Number) -> list[int]:
             # Whatever the bias is, there are numbers that are none of the others.
             plain += [(1 << fmt.fraction_bits) + 1, fmt.max_magnitude - 1]
         plain += [code | fmt.sign_bit for code in plain]
-    else:
-        plain += [-code & ((1 << fmt.bits) - 1) for code in plain] + [1 << fmt.bits - 1]
+    elif fmt.signed:
+        plain += [-code & ((1 << fmt.bits) - 1) for code in plain] + [fmt.sign_bit]
     return sorted({code << fmt.padding for code in plain} | {code for code in nans(fmt) if not code & _pad(fmt)})
 
 
@@ -167,9 +167,9 @@ def named(fmt: Number) -> dict[str, int]:
     for index, code in enumerate(infinities(fmt)):
         named["neg-inf" if index else "inf"] = code
     named |= {f"nan{index}": code for index, code in enumerate(nans(fmt)[:1])}
-    if isinstance(fmt, FloatFormat):
+    if not isinstance(fmt, FixedFormat) or not fmt.signed:
         return named
-    return {**named, "most-negative": 1 << fmt.bits - 1}
+    return {**named, "most-negative": fmt.sign_bit}
 
 
 def class_pairs(builder: CaseBuilder) -> None:

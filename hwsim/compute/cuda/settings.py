@@ -258,7 +258,7 @@ def _bytes_hold(unit: Unit) -> bool:
 
 def _in_bytes(unit: Unit) -> bool:
     """True if a group's products are summed exactly as signed bytes, and added to integers."""
-    fixed = all(isinstance(fmt, FixedFormat) and fmt.bits <= 8 for fmt in unit.operands.multiplied)
+    fixed = all(isinstance(fmt, FixedFormat) and fmt.precision <= 7 for fmt in unit.operands.multiplied)
     plain = unit.scale is None and unit.subgroup is None and unit.instruction.lanes <= MOST_OF_A_PART
     return fixed and plain and isinstance(unit.result.format, FixedFormat)
 

@@ -37,7 +37,7 @@ from hwsim.compute.kernels.windows import WITHOUT, WindowNumbers
 from hwsim.formats import FixedFormat, Format
 from hwsim.formats.codes import Codes
 from hwsim.spec import AlignedSum, Unit
-from hwsim.spec.ranges import exponent_range, extent
+from hwsim.spec.ranges import exponent_range, extent, span_of
 from hwsim.spec.sums import ExactSubgroup
 
 
@@ -319,7 +319,7 @@ def dots_layout(unit: Unit, rule: AlignedSum) -> DotsLayout | None:
 def _largest(fmt: Format) -> int:
     """The largest magnitude of a factor, in units of the format's least number."""
     reach = extent(fmt)
-    return 1 << reach.span if isinstance(fmt, FixedFormat) else int(fmt.largest / 2.0**reach.low)
+    return span_of(fmt).most if isinstance(fmt, FixedFormat) else int(fmt.largest / 2.0**reach.low)
 
 
 def _least_place(unit: Unit) -> int:

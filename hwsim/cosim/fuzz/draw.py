@@ -128,7 +128,7 @@ def _fixed(integers: int, fraction: int) -> Keys:
 
 
 def _is_float(fmt: Format) -> bool:
-    return not isinstance(fmt, ExponentFormat) and fmt.signed and not fmt.twos_complement
+    return not isinstance(fmt, ExponentFormat) and fmt.signed and not fmt.without_exponent
 
 
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)

@@ -24,6 +24,7 @@ from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, LastPlace, Side, TermCut, passed, rounded_magnitude
 from hwsim.model.terms import addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, SequentialSum, Unit
+from hwsim.spec.ranges import span_of
 
 MOST_BITS = 16  # of codes that are enumerated
 MOST_ALONE, MOST_ROUNDED = 8, 1 << 18  # bits of significands of which all products are rounded; roundings
@@ -321,7 +322,8 @@ def _most(unit: Unit, shows: Shows) -> int | None:
     """The largest number that the mistake gives a width, in units of its last place; None where nothing bounds it."""
     rule, (a, b) = unit.sum, unit.operands.multiplied
     if shows.where == "product beyond":
-        return 1 << a.bits + b.bits - 2 if isinstance(a, FixedFormat) and isinstance(b, FixedFormat) else None
+        fixed = isinstance(a, FixedFormat) and isinstance(b, FixedFormat)
+        return span_of(a).most * span_of(b).most if fixed else None
     if unit.scale is not None and unit.scale.at != "promotion" and not isinstance(rule, AlignedSum):
         return None
     floats = isinstance(a, FloatFormat) and isinstance(b, FloatFormat)
@@ -366,7 +368,7 @@ def _placed(sig: int, places: int, window: int) -> int:
 def _largest_units(fmt: FloatFormat | FixedFormat) -> int:
     """The largest magnitude of a format in units of its least number."""
     if isinstance(fmt, FixedFormat):
-        return 1 << fmt.bits - 1
+        return span_of(fmt).most
     return (2 << fmt.emax - fmt.quantum_exp) - 1
 
 

@@ -311,7 +311,7 @@ def negated(fmt: Format, code: int) -> int:
             flipped = code ^ (fmt.sign_bit << fmt.padding if fmt.signed else 0)
             return flipped if is_padded(fmt, flipped) else code
         case FixedFormat():
-            return -code % (1 << fmt.bits)
+            return -code % (1 << fmt.bits) if fmt.signed else code
         case ExponentFormat():
             return code
         case _:

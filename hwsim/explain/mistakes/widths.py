@@ -76,22 +76,25 @@ def _operand_wraps(where: Where, bits: int, signed: bool) -> Flaw:
 
 
 def _operands(unit: Unit) -> Iterator[Mistake]:
-    """Fixed operands that are read as numbers without a sign, or not as wide as they are."""
+    """Fixed operands that are read with a sign or without where it is the other way, or not as wide as they are."""
     a, b, c = unit.operands.a, unit.operands.b, unit.operands.addend
     if unit.operands.convert is not None:
         return
     every: list[tuple[Where, Format | None]] = []
-    if isinstance(a, FixedFormat) and isinstance(b, FixedFormat) and a.bits == b.bits:
-        if isinstance(c, FixedFormat) and c.bits == a.bits:
+    if isinstance(a, FixedFormat) and isinstance(b, FixedFormat) and (a.bits, a.signed) == (b.bits, b.signed):
+        if isinstance(c, FixedFormat) and (c.bits, c.signed) == (a.bits, a.signed):
             every.append(("every operand", a))
         every.append(("factors", a))
     for where, fmt in (*every, ("a", a), ("b", b), ("addend", c)):
         if not isinstance(fmt, FixedFormat):
             continue
         which = OF[where].removeprefix("of ")
-        text = f"{which}: codes are numbers without a sign, from 0 to {2**fmt.bits - 1} steps"
+        read = "unsigned" if fmt.signed else "signed"
+        ends = (0, 2**fmt.bits - 1) if fmt.signed else (-(2 ** (fmt.bits - 1)), 2 ** (fmt.bits - 1) - 1)
+        kind = "numbers without a sign" if fmt.signed else "two's complement"
+        text = f"{which}: codes are {kind}, from {ends[0]} to {ends[1]} steps"
         shows = (Shows("wraps", fmt.bits),) if where == "addend" else ()
-        yield Mistake(f"{which} taken for unsigned", text, _operand_wraps(where, fmt.bits, signed=False), shows)
+        yield Mistake(f"{which} taken for {read}", text, _operand_wraps(where, fmt.bits, signed=not fmt.signed), shows)
         for bits in (fmt.bits - 1, fmt.bits // 2, *(width for width in USUAL if width < fmt.bits - 1)):
             for signed, end, words in READ if bits > 1 else ():
                 text = f"{which}: a code keeps its low {bits} bits, {words}"
