@@ -105,9 +105,9 @@ def _ends(fmt: Number) -> tuple[int, int]:
 
 
 def _fitted(values: Floats, fmt: Number) -> Floats:
-    """Values times a power of two that brings 1 to where the format has numbers on both sides."""
+    """Values times a power of two that brings 1 to where the format has numbers on both sides; magnitudes, unsigned."""
     least, most = _ends(fmt)
-    return np.ldexp(values, min(max(0, least + 3), most - 2))
+    return np.ldexp(values if fmt.signed else np.abs(values), min(max(0, least + 3), most - 2))
 
 
 def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, Codes]:
