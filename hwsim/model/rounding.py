@@ -191,20 +191,20 @@ def round_fixed(
         sign, sig, unit_exp = int(value < 0), abs(value), -fmt.fraction_bits
     shift = -fmt.fraction_bits - unit_exp
     rounded = round_magnitude(sig, shift, sign, rounding)
-    value, most = -rounded if sign else rounded, 1 << (fmt.bits - 1)
-    exceeds = not -most <= value < most
+    value = -rounded if sign else rounded
+    exceeds = not -fmt.steps_down <= value <= fmt.max_code
     if exceeds:
         match overflow:
             case "saturate":
-                value = -most if sign else most - 1
+                value = -fmt.steps_down if sign else fmt.max_code
             case "wrap":
-                value %= 2 * most
+                value %= 1 << fmt.bits
             case "infinity" | "nan" | "ieee" | "propagate":
                 raise InputError(f"{fmt.name}, a fixed format, has no {overflow}")
             case _:
                 assert_never(overflow)
     inexact = exceeds or (shift > 0 and rounded << shift != sig)
-    return Rounded(value % (2 * most), sig.bit_length() - 1 + unit_exp, overflow=exceeds, inexact=inexact)
+    return Rounded(value % (1 << fmt.bits), sig.bit_length() - 1 + unit_exp, overflow=exceeds, inexact=inexact)
 
 
 def pack(fmt: FloatFormat, sign: int, magnitude: int) -> int:
