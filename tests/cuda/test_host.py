@@ -32,6 +32,7 @@ RULES = (
     "hfp8-forward-e4m3-dlfloat16", "chain-late-fnuz", "tree-6-rd", "late-window-jam",
     "intel-amx-e4m3-f32", "cdna3-mfma-f32-f32", "exact-mx-group", "exact-bf16", "hopper-mma-f64-f64",
     "cdna1-mfma-f16-f32-tree", "int8-i32", "integers-saturate", "exact-blocks-group", "long-coarse",
+    "unsigned", "ampere-mma-uint8xint8-i32-sat",
 )  # fmt: skip
 
 

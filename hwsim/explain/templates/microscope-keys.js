@@ -281,6 +281,8 @@ const unitKeys = (() => {
       throw new Wrong("promotion.first must be scales unless promotion.operation is fma");
     if ((get("sum.addend") === "late") !== (get("late.operation") !== undefined)) throw new Wrong("late goes with sum.addend late, and that with late");
     if ((get("sum.addend") === "late") && get("instruction.start") !== "zero") throw new Wrong("instruction.start must be zero, because sum.addend is late");
+    for (const path of ["operands.addend", "result.format"])
+      if (get(path)?.kind === "fixed" && !get(path).signed) throw new Wrong(`${path} must have a sign; ${get(path).name} has none`);
     if (get("result.format").kind === "fixed" && get("sum.method") !== "exact") throw new Wrong("result.format must be a float format unless sum.method is exact");
     if (get("sum.method") === "even-odd" && lanes !== k) throw new Wrong(`instruction.lanes must be instruction.k (${k}), because sum.method is even-odd`);
   }

@@ -177,8 +177,8 @@ const stages = (() => {
 
   function checkedCode(fmt, code, what) {
     const width = fmt.kind === "float" ? fmt.container ?? fmt.exponent_bits + fmt.fraction_bits + Number(fmt.signed)
-      : fmt.kind === "fixed" ? 1 + fmt.integer_bits + fmt.fraction_bits : fmt.exponent_bits;
-    const least = fmt.kind === "fixed" ? -(1n << BigInt(width - 1)) : 0n;
+      : fmt.kind === "fixed" ? Number(fmt.signed) + fmt.integer_bits + fmt.fraction_bits : fmt.exponent_bits;
+    const least = fmt.kind === "fixed" && fmt.signed ? -(1n << BigInt(width - 1)) : 0n;
     if (code < least || code >= 1n << BigInt(width)) throw new Wrong(`${what}: ${code} is no ${fmt.name} code: they have ${width} bits`);
     return BigInt.asUintN(width, code);
   }

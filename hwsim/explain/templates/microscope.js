@@ -54,7 +54,7 @@
   }
 
   const hex = (fmt, code) => `0x${code.toString(16).padStart(Math.ceil((widthOf(fmt)) / 4), "0")}`;
-  const widthOf = (fmt) => (fmt.kind === "fixed" ? 1 + fmt.integer_bits + fmt.fraction_bits : fmt.kind === "exponent" ? fmt.exponent_bits : fmt.container ?? fmt.exponent_bits + fmt.fraction_bits + Number(fmt.signed));
+  const widthOf = (fmt) => (fmt.kind === "fixed" ? Number(fmt.signed) + fmt.integer_bits + fmt.fraction_bits : fmt.kind === "exponent" ? fmt.exponent_bits : fmt.container ?? fmt.exponent_bits + fmt.fraction_bits + Number(fmt.signed));
 
   function written(unit, field, codes, mode) {
     const fmt = formatOf(unit, field);
