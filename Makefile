@@ -13,7 +13,7 @@ export HWSIM_SILICON
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup cosim quick test soak fuzz lint bench vectors notebooks site wheel clean
+.PHONY: help setup cosim quick test soak fuzz witness lint bench vectors notebooks site wheel clean
 
 help:            ## say what there is
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -63,6 +63,10 @@ soak: $(WHOLE)   ## the long tests, about two hours; those of every preset and o
 
 fuzz: $(WHOLE)   ## mutated files for all that hwsim reads, five minutes
 	@PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
+
+witness: $(WHOLE) ## other teams' emulators, and this processor, beside hwsim: a million results of each instruction
+	@PYTHONPATH=tests $(BIN)/python -m witness.x86_main unpack
+	@PYTHONPATH=tests $(BIN)/python -m witness.x86_main run $(ARGS)
 
 lint: $(WHOLE)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py
