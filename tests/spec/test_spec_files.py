@@ -387,5 +387,5 @@ def test_rvbna_is_implemented(tmp_path: Path) -> None:
 
 
 def test_an_unknown_unit_that_is_near_none_is_told_where_they_are_listed() -> None:
-    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 327$"):
+    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 362$"):
         load_unit("zzz")
