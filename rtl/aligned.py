@@ -13,7 +13,7 @@ from amaranth.lib.data import ArrayLayout, StructLayout
 from hwsim.rtl.arithmetic import Shifter, any_lost, balanced, clamp, larger, shifted, tree_maximum
 from hwsim.rtl.latewindow import CombineHalves, CutSum, LateSum, WindowSumRange
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
-from hwsim.rtl.numbers import signed_shape
+from hwsim.rtl.numbers import joining, signed_shape
 from hwsim.rtl.step import Datapath, DatapathStep, assign, fields
 from hwsim.rtl.terms import Decode, Multiply, WindowRanges, result_target
 from hwsim.spec import AlignedSum, Specified, steps
@@ -448,9 +448,9 @@ class Sum(DatapathStep):
         return words_of_halves(halves[taken]).with_others(words_of(rest))
 
 
-def window_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def window_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
     """A group's sum: from operands and what is carried, the partial sum as a code, to `result_layout`."""
-    n = WindowRanges(unit)
+    n = WindowRanges(unit, apart)
     carried = StructLayout({"code": unsigned(n.result.bits)})
     path: list[DatapathStep] = [Decode(n, carried)]
 
@@ -484,7 +484,8 @@ def window_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     if n.late is not None:
         span = then(LateSum, n, span).after
     target = result_target(n, span.shape, span.fraction_bits, span.max_exp)
-    return Datapath([*path, Magnitude(target), *normalizing(target, cuts).values(), Round(target)], cuts, carried)
+    path += [Magnitude(target), *normalizing(target, cuts).values(), Round(target)]
+    return Datapath(path, cuts, carried, StructLayout(joining(n)))
 
 
 def _levels(unit: Specified, cuts: Sequence[str], name: str) -> list[tuple[str, int]]:

@@ -17,8 +17,9 @@ from hwsim.rtl.numbers import (
     FieldRange,
     ProductRanges,
     ResultTarget,
-    decoded_factors,
     factors_layout,
+    joining,
+    made_by_decode,
     signed_shape,
 )
 from hwsim.rtl.products import (
@@ -48,8 +49,8 @@ class ExactRanges(ProductRanges):
     Raises TypeError for a unit of another method.
     """
 
-    def __init__(self, unit: Specified):
-        super().__init__(unit)
+    def __init__(self, unit: Specified, apart: bool = False):
+        super().__init__(unit, apart)
         if not isinstance(unit.sum, ExactSum):
             raise TypeError(f"{unit.name} must sum exactly, not by method {unit.sum.method}")
         self.rule, self.result = unit.sum, unit.result.format
@@ -117,8 +118,7 @@ class ExactDecode(DatapathStep):
         n, start, c = self.n, self.o.start, self.n.addend
         decode_factors(m, n, self.i, self.o)
         scale_nan = scale_exponents(m, n, self.i, self.o)
-        if n.parts is not None:
-            decode_scales(m, n, self.i, self.o)
+        decode_scales(m, n, self.i, self.o)
         if c is not None:
             self._begin(m, "c", c, addend_code(self.n.unit, c, self.i.c[c.padding :]))
         with m.If(self.i.chain):
@@ -162,7 +162,7 @@ def _begins_with_nothing(unit: Specified) -> bool:
 
 
 def _decoded_layout(n: ExactRanges) -> StructLayout:
-    return StructLayout({**decoded_factors(n, n.parts is not None), "scale_nan": 1, "nothing": 1, "start": n.total})
+    return StructLayout({**made_by_decode(n), "scale_nan": 1, "nothing": 1, "start": n.total})
 
 
 def _segments_layout(n: ExactRanges, most: int, count: int, name: str) -> StructLayout:
@@ -184,7 +184,8 @@ class ExactMultiply(DatapathStep):
         if n.scales:
             fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes // n.length)
         o = StructLayout({**fields, "start": n.total})
-        super().__init__("multiply", _decoded_layout(n), o, o.members)
+        before = StructLayout({**joining(n), **_decoded_layout(n).members})
+        super().__init__("multiply", before, o, o.members)
 
     def compute(self, m: Module) -> None:
         n, i, start = self.n, self.i, self.o.start
@@ -339,9 +340,10 @@ class ExactFinish(DatapathStep):
             ]
 
 
-def exact_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def exact_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
     """A group's sum: from operands, and the exact sum or the result so far, to `result_layout` and what goes on."""
-    n = ExactRanges(unit)
+    n = ExactRanges(unit, apart)
+    joins = StructLayout(joining(n))
     carried = n.total if n.carries else StructLayout({"code": unsigned(n.result.bits)})
     multiply = ExactMultiply(n)
     align = ExactAlign(n, multiply.gives)
@@ -349,13 +351,13 @@ def exact_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
     if isinstance(n.result, FixedFormat):
         total = ExactTotal(n, path[-1].gives, n.total)
         last = RoundFixed(n.result, unit.result, n.total, n.unit_exp)
-        return Datapath([*path, total, ExactFinish(n, total.gives, last)], cuts, carried)
+        return Datapath([*path, total, ExactFinish(n, total.gives, last)], cuts, carried, joins)
     target = _target(n, n.result)
     total = ExactTotal(n, path[-1].gives, target.before())
     path += [total, Each("magnitude", total.gives, {"sum": Magnitude(target)})]
     for name, part in normalizing(target, cuts).items():
         path.append(Each(name, path[-1].gives, {"sum": part}))
-    return Datapath([*path, ExactFinish(n, path[-1].gives, Round(target))], cuts, carried)
+    return Datapath([*path, ExactFinish(n, path[-1].gives, Round(target))], cuts, carried, joins)
 
 
 def _target(n: ExactRanges, fmt: FloatFormat) -> ResultTarget:

@@ -23,9 +23,9 @@ from hwsim.spec import (
     of_modes,
 )
 
-# Of a unit and its cuts: from the operands and what is carried from the group before, to a result's code and what is
+# Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group before, to a result's code and what is
 # carried on.
-METHODS: Mapping[type, Callable[[Specified, Sequence[str]], Datapath]] = {
+METHODS: Mapping[type, Callable[[Specified, Sequence[str], bool], Datapath]] = {
     AlignedSum: window_datapath,
     SequentialSum: chain_datapath,
     PairwiseSum: tree_datapath,
@@ -53,10 +53,14 @@ def _unseen(unit: Unit) -> Iterator[str]:
         yield "operands.zeros: positive"  # no sum of zero has the sign of a zero
 
 
-def datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
-    """A group's sum, with a register after each step of `cuts`. Raises NotImplementedYet for what the RTL lacks."""
+def datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
+    """A group's sum, with a register after each step of `cuts`.
+
+    apart: whether factors and scales are decoded elsewhere, and join after `decode`.
+    Raises NotImplementedYet for what the RTL lacks.
+    """
     supports(unit).demand()
-    return METHODS[type(unit.sum)](unit, cuts)
+    return METHODS[type(unit.sum)](unit, cuts, apart)
 
 
 def promotion(unit: Specified, cuts: Sequence[str]) -> Datapath:

@@ -145,12 +145,13 @@ class ProductRanges(PairRanges):
     """The formats of one unit's factors and scales, and the ranges of the products, those of all its modes.
 
     a_side, b_side: the formats of both factors, by mode. scale_formats: those of the scales that a beat brings, of
-    which `scales` are those that multiply products.
+    which `scales` are those that multiply products. apart: whether factors and scales are decoded elsewhere, as where
+    several units share a decoder.
     Raises TypeError for scales of products that are not powers of two.
     """
 
-    def __init__(self, unit: Specified):
-        self.unit = unit
+    def __init__(self, unit: Specified, apart: bool = False):
+        self.unit, self.apart = unit, apart
         self.lanes = unit.instruction.lanes
         modes = [mode.operands for mode in modes_of(unit)]
         self.a_side, self.b_side = (
@@ -217,6 +218,12 @@ class ProductRanges(PairRanges):
         scale = self.unit.scale
         return [] if scale is None else [scale.a.format, scale.b.format]
 
+    @property
+    def part_scales(self) -> list[Format]:
+        """The formats of scales that multiply sums of parts."""
+        scale = self.unit.scale
+        return self.scale_formats if scale is not None and scale.at == "subgroup" else []
+
     def _scales(self) -> list[ExponentFormat]:
         """The formats of scales that multiply products."""
         scale = self.unit.scale
@@ -244,7 +251,12 @@ def factor_layout(of: Format | FactorShape) -> StructLayout:
 
 
 def factors_layout(n: ProductRanges) -> StructLayout:
-    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits; the mode of a unit of several."""
+    """Codes of the factors and of their scales, lane 0 and block 0 in the low bits; the mode of a unit of several.
+
+    Of what is decoded apart, whether a scale is NaN.
+    """
+    if n.apart:
+        return StructLayout({"scale_nan": 1} if n.scales else {})
     fields: dict[str, object] = {
         name: ArrayLayout(unsigned(side.container_bits), n.lanes) for name, side in n.sides.items()
     }
@@ -254,20 +266,28 @@ def factors_layout(n: ProductRanges) -> StructLayout:
     return StructLayout({**fields, **mode})
 
 
-def decoded_factors(n: ProductRanges, of_parts: bool = False) -> dict[str, Layout]:
-    """Both factors of every lane, and their scales.
-
-    scale_exp: the sum of both scales' codes, for each lane. of_parts: whether scales of parts come, as numbers.
+def decoded_factors(n: ProductRanges) -> dict[str, Layout]:
+    """Both factors of every lane, and their scales: `scale_exp`, the sum of both codes, for each lane; or as numbers,
+    where they multiply sums of parts.
     """
     fields: dict[str, Layout] = {
         side: ArrayLayout(factor_layout(shape), n.lanes) for side, shape in zip("ab", n.multiplied, strict=True)
     }
     if n.scales:
         fields["scale_exp"] = ArrayLayout(unsigned(n.scale_most.bit_length()), n.lanes)
-    if of_parts:
-        for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
-            fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
+    for side, fmt, blocks in zip("ab", n.part_scales, n.scale_blocks, strict=False):
+        fields[f"scale_{side}"] = ArrayLayout(factor_layout(fmt), blocks)
     return fields
+
+
+def made_by_decode(n: ProductRanges) -> dict[str, Layout]:
+    """What a unit's own `decode` makes of factors and scales."""
+    return {} if n.apart else decoded_factors(n)
+
+
+def joining(n: ProductRanges) -> dict[str, Layout]:
+    """What joins a datapath after `decode`, decoded elsewhere."""
+    return decoded_factors(n) if n.apart else {}
 
 
 def term_layout(n: PairRanges) -> StructLayout:

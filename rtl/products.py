@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, PureInterface
@@ -287,6 +289,8 @@ class ModalDecode(wiring.Component):
 
 def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
     """Drive both decoded factors of every lane."""
+    if n.apart:
+        return
     for (name, side), shape in zip(n.sides.items(), n.multiplied, strict=True):
         chosen = _chosen(m, name, side, i)
         for lane in range(n.lanes):
@@ -317,6 +321,8 @@ def scale_exponents(m: Module, n: ProductRanges, i: PureInterface, o: PureInterf
     nan: Value = Const(0)
     if not n.scales:
         return nan
+    if n.apart:
+        return cast(Value, i.scale_nan)
     unscaled = is_any_of(i.mode, n.unscaled) if n.unscaled else None
     fields: list[list[Value]] = []
     for side, fmt, blocks in zip(("a", "b"), n.scales, n.scale_blocks, strict=True):

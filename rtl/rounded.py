@@ -15,7 +15,7 @@ from amaranth.lib.data import Layout, StructLayout
 from hwsim.formats import FloatFormat
 from hwsim.rtl.addition import FloatAdder, NumberDecode, NumberRange, ProductNumber, RoundedNumber
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
-from hwsim.rtl.numbers import ProductRanges, as_float, decoded_factors, factors_layout, result_layout
+from hwsim.rtl.numbers import ProductRanges, as_float, factors_layout, joining, made_by_decode, result_layout
 from hwsim.rtl.products import LaneProduct, addend_code, decode_factors, lane_products, scale_exponents
 from hwsim.rtl.step import Datapath, DatapathStep, assign, connect, driven, flat, purpose_of
 from hwsim.rtl.windows import PartNumber, PartRanges, decode_scales, drive_part
@@ -42,8 +42,8 @@ def layout_of(source: FloatFormat | NumberRange) -> Layout:
 class RoundedRanges(ProductRanges):
     """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
 
-    def __init__(self, unit: Specified):
-        super().__init__(unit)
+    def __init__(self, unit: Specified, apart: bool = False):
+        super().__init__(unit, apart)
         if not isinstance(unit.sum, RoundedSum):
             raise TypeError(f"{unit.name} must sum by rounded additions, not by method {unit.sum.method}")
         self.rule = unit.sum
@@ -75,8 +75,7 @@ class RoundedDecode(DatapathStep):
     def compute(self, m: Module) -> None:
         n, c = self.n, self.n.addend
         decode_factors(m, n, self.i, self.o)
-        if n.parts is not None and n.parts.scales:
-            decode_scales(m, n, self.i, self.o)
+        decode_scales(m, n, self.i, self.o)
         start: Value = Const(self.absent, n.fmt.bits)
         if c is not None:
             start = self._rounded(
@@ -103,8 +102,7 @@ class RoundedDecode(DatapathStep):
 
 def decoded_layout(n: RoundedRanges) -> StructLayout:
     """After decode. sum: what the group starts from."""
-    of_parts = n.parts is not None and bool(n.parts.scales)
-    return StructLayout({**decoded_factors(n, of_parts), "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
+    return StructLayout({**made_by_decode(n), "scale_nan": 1, "sum": unsigned(n.fmt.bits)})
 
 
 def state_layout(state: Mapping[str, FloatFormat | NumberRange]) -> StructLayout:
@@ -118,7 +116,8 @@ class RoundedMultiply(DatapathStep):
     def __init__(self, n: RoundedRanges):
         self.n = n
         o = state_layout({**n.products, "sum": n.fmt})
-        super().__init__("multiply", decoded_layout(n), o, set(n.products))
+        before = StructLayout({**joining(n), **decoded_layout(n).members})
+        super().__init__("multiply", before, o, set(n.products))
 
     def compute(self, m: Module) -> None:
         n = self.n
@@ -306,28 +305,28 @@ class RoundResult(DatapathStep):
 
 
 def rounded_datapath(
-    unit: Specified, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], absent: int = 0
+    unit: Specified, cuts: Sequence[str], levels: Iterator[Sequence[AdditionPlace]], apart: bool, absent: int = 0
 ) -> Datapath:
     """A group's sum by levels of additions, the last of which makes `sum`: from operands to `result_layout`."""
-    n = RoundedRanges(unit)
+    n = RoundedRanges(unit, apart)
     carried = StructLayout({"code": unsigned(n.result.bits)})
     path: list[DatapathStep] = [RoundedDecode(n, carried, absent), RoundedMultiply(n)]
     state: State = {**n.products, "sum": n.fmt}
     for index, pairs in enumerate(levels):
         steps, state = additions(f"add.{index}", state, pairs, n.rule, cuts)
         path += steps
-    return Datapath([*path, RoundResult(n)], cuts, carried)
+    return Datapath([*path, RoundResult(n)], cuts, carried, StructLayout(joining(n)))
 
 
-def chain_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def chain_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
     """A group's sum: a level for each lane, from the addend or +0."""
     levels = ([AdditionPlace("sum", "sum", f"product{lane}")] for lane in range(parts_of_group(unit)))
-    return rounded_datapath(unit, cuts, levels)
+    return rounded_datapath(unit, cuts, levels, apart)
 
 
-def tree_datapath(unit: Specified, cuts: Sequence[str]) -> Datapath:
+def tree_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
     """A group's sum: a level for each of the tree's, and one for the addend."""
-    return rounded_datapath(unit, cuts, _tree_levels(parts_of_group(unit)), _absent(unit))
+    return rounded_datapath(unit, cuts, _tree_levels(parts_of_group(unit)), apart, _absent(unit))
 
 
 def _tree_levels(lanes: int) -> Iterator[list[AdditionPlace]]:

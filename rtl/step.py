@@ -169,12 +169,19 @@ class Datapath(wiring.Component):
     Registers take their next value in cycles in which `enable` is high.
     next: what the last step makes, before its register if it has one.
     carried: what goes from group to group: the first step takes it in as a field of this name, and the last step makes
-    its fields. Raises TypeError where one step does not make what the next one takes.
+    its fields. joins: what comes in as `beside` after the first step, and after its register if it has one. Raises TypeError where one step does not make what the next one takes.
     """
 
-    def __init__(self, steps: Sequence[DatapathStep], cuts: Sequence[str], carried: StructLayout = NOTHING):
+    def __init__(
+        self,
+        steps: Sequence[DatapathStep],
+        cuts: Sequence[str],
+        carried: StructLayout = NOTHING,
+        joins: StructLayout = NOTHING,
+    ):
         for step, after in pairwise(steps):
-            demand_same(f"{step.name} to {after.name}", leaves(after.takes), leaves(step.gives))
+            given = leaves(step.gives) | (leaves(joins) if step is steps[0] else {})
+            demand_same(f"{step.name} to {after.name}", leaves(after.takes), given)
         demand_same(f"{steps[-1].name}, carried on", leaves(carried), leaves(steps[-1].gives))
         taken = steps[0].takes.members.get("carried", NOTHING)
         for wanted, offered in ((carried, taken), (taken, carried)):
@@ -183,7 +190,8 @@ class Datapath(wiring.Component):
         self.steps, self.carried = list(steps), carried
         self.cuts = [step.name for step in steps if step.name in cuts]
         last = steps[-1].o.signature
-        super().__init__({"enable": In(1), "i": Out(steps[0].i.signature), "o": Out(last), "next": Out(last)})
+        ports = {"enable": In(1), "i": Out(steps[0].i.signature), "o": Out(last), "next": Out(last)}
+        super().__init__(ports | ({"beside": Out(bundle(joins, In))} if joins.members else {}))
 
     @property
     def purpose(self) -> str:
@@ -217,6 +225,8 @@ class Datapath(wiring.Component):
             values = flat(step.o)
             if step.name in self.cuts:
                 values = self._register(m, name, values)
+            if step is self.steps[0] and "beside" in self.signature.members:
+                values |= flat(self.beside)
         for port, sources in ((self.o, values), (self.next, flat(self.steps[-1].o))):
             m.d.comb += [signal.eq(sources[field]) for field, signal in flat(port).items()]
         return m

@@ -17,7 +17,8 @@ from hwsim.rtl.numbers import (
     ProductRanges,
     ResultTarget,
     as_float,
-    decoded_factors,
+    joining,
+    made_by_decode,
     factors_layout,
     signed_shape,
 )
@@ -40,8 +41,8 @@ class WindowRanges(ProductRanges):
     Raises TypeError for a unit whose method has no window, and for a result or an addend that is not a float.
     """
 
-    def __init__(self, unit: Specified):
-        super().__init__(unit)
+    def __init__(self, unit: Specified, apart: bool = False):
+        super().__init__(unit, apart)
         rule = unit.sum
         if not isinstance(rule, WindowSum):
             raise TypeError(f"{unit.name} must sum in a window, not by method {rule.method}")
@@ -276,16 +277,14 @@ class Decode(DatapathStep):
         if n.addend is not None and (n.sums_addend or n.late_formats):
             c = {"c": unsigned(n.addend.container_bits)}
         i = StructLayout({**factors_layout(n).members, **c, "carried": carried, "chain": 1})
-        of_parts = n.parts is not None and bool(n.parts.scales)
-        o = StructLayout({**decoded_factors(n, of_parts), **n.addend_fields(), "special": SPECIAL})
+        o = StructLayout({**made_by_decode(n), **n.addend_fields(), "special": SPECIAL})
         super().__init__("decode", i, o, o.members)
 
     def compute(self, m: Module) -> None:
         n, special = self.n, self.o.special
         decode_factors(m, n, self.i, self.o)
         nan = scale_exponents(m, n, self.i, self.o)
-        if n.parts is not None and n.parts.scales:
-            decode_scales(m, n, self.i, self.o)
+        decode_scales(m, n, self.i, self.o)
         addend: Mapping[str, Value] = {}
         if n.sums_addend and n.late is None:
             addend = self._addend(m, self.o.addend, n.window_addend, n.addend_fraction_bits)
@@ -359,6 +358,7 @@ class Multiply(DatapathStep):
         kept = {name: before.members[name] for name in (*n.addend_fields(), "special")}
         makes = {"zero_sign": 1} if n.zero_sign else {}
         o = StructLayout({"terms": ArrayLayout(term, n.terms), **kept, **makes})
+        before = StructLayout({**joining(n), **before.members})
         super().__init__("multiply", before, o, {"terms", "special", *makes})
 
     @property

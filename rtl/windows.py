@@ -142,9 +142,8 @@ class PartRanges:
     """
 
     def __init__(self, n: ProductRanges, rule: SubgroupRule):
-        scale = n.unit.scale
         self.products, self.rule, self.count = n, rule, n.lanes // rule.lanes
-        self.scales: list[Format] = n.scale_formats if scale is not None and scale.at == "subgroup" else []
+        self.scales = n.part_scales
         fields = [FieldRange.of(fmt) for fmt in self.scales]
         self.bias, tops = sum(field.bias for field in fields), sum(field.most for field in fields)
         self.fraction_bits = sum(fmt.fraction_bits for fmt in self.scales)
@@ -208,7 +207,7 @@ class PartNumber(wiring.Component):
 
 def decode_scales(m: Module, n: ProductRanges, i: PureInterface, o: PureInterface) -> None:
     """Drive the decoded scales `scale_a` and `scale_b` of every block of a beat."""
-    for side, fmt, blocks in zip("ab", n.scale_formats, n.scale_blocks, strict=True):
+    for side, fmt, blocks in zip("ab", [] if n.apart else n.part_scales, n.scale_blocks, strict=False):
         for block in range(blocks):
             m.submodules[f"scale_{side}{block}"] = decode = decoder(fmt)
             m.d.comb += decode.code.eq(getattr(i, f"scale_{side}")[block])
