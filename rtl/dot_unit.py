@@ -15,7 +15,6 @@ from hwsim.rtl.methods import datapath, promotion, supports
 from hwsim.rtl.numbers import ProductRanges, factors_layout
 from hwsim.rtl.step import Datapath, assign
 from hwsim.spec import Pipeline, Specified, modes_of
-from hwsim.spec.keys import Number
 
 
 class SkidBuffer(wiring.Component):
@@ -104,11 +103,73 @@ class ContextRegisters:
                     m.d.sync += register.eq(following)
 
 
+def scale_of_partial(
+    m: Module, kept: ContextRegisters, scale: Value, context: Value, opens: Value, valid: Value
+) -> Value:
+    """The scale of a partial sum, which is that of its first group, and is kept from there on."""
+    kept.store(m, valid & opens, context, scale)
+    return Mux(opens, scale, kept.of(context))
+
+
 class InFlight(NamedTuple):
     """A beat behind some registers: whether there is one, and what goes along with it (`first`, `last`, `context`)."""
 
     valid: Value
     beat: View[Layout]
+
+
+def carry(
+    m: Module, pipeline: Pipeline, path: Datapath, taken: tuple[Value, Value], written: tuple[Value, Value]
+) -> None:
+    """Keep for each context what one of its groups hands to the next, as soon as it is known.
+
+    taken: whether the beat that enters continues a sum, and its context. written: when something is kept, and of which.
+    """
+    carried = ContextRegisters("carried", unsigned(path.carried.size), pipeline.contexts)
+    continues, context = taken
+    # Gated, so that a register that was never written cannot be seen, not even as an X.
+    m.d.comb += assign(path.i.carried, View(path.carried, Mux(continues, carried.of(context), 0)))
+    carried.store(m, *written, path.carried_on)
+
+
+def accumulate(
+    m: Module,
+    after: Accumulation,
+    pipeline: Pipeline,
+    path: Datapath,
+    adder: Datapath,
+    advance: Value,
+    entering: View[Layout],
+    kept: InFlight,
+) -> None:
+    """Registers of each context: `c` at first, then the sum of it and the partial sums that are added to it.
+
+    entering: the beat whose partial sum leaves the datapath. kept: the one whose sum is known.
+    """
+    m.submodules[after.part] = adder
+    registers = ContextRegisters("register", unsigned(after.code_bits), pipeline.contexts)
+    valid, leaving = kept
+    context, adds = entering.context, after.unit.operands.addend is not None
+    current = Signal(unsigned(after.code_bits), name="current_register")
+    m.d.comb += [
+        current.eq(Mux(entering.first, entering.c if adds else 0, registers.of(context))),
+        adder.enable.eq(advance),
+        adder.i.register.eq(current),
+        adder.i.partial.eq(path.o.code),
+        *(getattr(adder.i, name).eq(entering[name]) for name in after.scales),
+    ]
+    written = valid & (leaving.first | leaving.promotes)
+    sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c if adds else 0)
+    registers.store(m, advance & written, leaving.context, sum_or_c)
+    if after.start is not None:
+        starts = ContextRegisters("starts", 1, pipeline.contexts)
+        m.d.comb += adder.i.starts.eq(entering.first | starts.of(context))
+        starts.store(m, advance & written, leaving.context, ~leaving.promotes)
+
+
+def result_code(unit: Specified, last: Datapath) -> Value:
+    """A result's code in its container, of what the last part of a unit makes."""
+    return Mux(last.o.nan, unit.nan, Cat(Const(0, unit.output.padding), last.o.code))
 
 
 class DotUnit(wiring.Component):
@@ -158,17 +219,22 @@ class DotUnit(wiring.Component):
         continues = self._position(m, flight[0])
         m.submodules.datapath = path = datapath(self.unit, self.pipeline.cuts)
         self._operands(m, path, advance, continues)
-        self._carry(m, path, advance, continues, flight)
+        valid, beat = flight[path.latency_of_next]
+        written = Signal(name="written")
+        m.d.comb += written.eq(advance & valid)
+        carry(m, self.pipeline, path, (continues, self.beats.payload.context), (written, beat.context))
         after = accumulation(self.unit)
-        if after is None:
-            self._output(m, path, self.unit.result.format, self.unit.nan)
-        else:
-            self._accumulate(m, after, path, advance, flight)
+        last = path
+        if after is not None:
+            last = promotion(self.unit, self.pipeline.cuts)
+            stages = flight[path.latency].beat, flight[path.latency + last.latency_of_next]
+            accumulate(m, after, self.pipeline, path, last, advance, *stages)
+        m.d.comb += self.o.payload.result.eq(result_code(self.unit, last))
         return m
 
     def _flight(self, m: Module, advance: Value, accept: Value) -> list[InFlight]:
         """Stages of the fields beside the datapath: stage 0 is the beat at the input, stage n is behind n registers."""
-        layout = flight_layout(self.unit, self.pipeline)
+        layout = self.flight_layout()
         stages = [InFlight(accept, Signal(layout, name="entering"))]
         payload = self.beats.payload
         m.d.comb += [stages[0].beat[field].eq(payload[field]) for field in ("first", "last", "context")]
@@ -218,16 +284,23 @@ class DotUnit(wiring.Component):
             promotes.eq(payload.last | (index == beats - 1)),
             entering.beat.promotes.eq(promotes),
         ]
-        addend = self.unit.operands.addend
-        if addend is not None:
-            m.d.comb += entering.beat.c.eq(after.entering(m, payload.c))
-        for name, fmt in after.scales.items():
-            # The scales of a partial sum are those of its first group.
-            kept, entering_scale = self._per_context(name, fmt.container_bits), payload[name][0]
-            m.d.comb += entering.beat[name].eq(Mux(index == 0, entering_scale, kept.of(payload.context)))
-            kept.store(m, entering.valid & (index == 0), payload.context, entering_scale)
+        self._beside(m, after, entering, index == 0)
         counts.store(m, entering.valid, payload.context, Mux(promotes, 0, index + 1))
         return index != 0
+
+    def _beside(self, m: Module, after: Accumulation, entering: InFlight, opens: Value) -> None:
+        """Drive what goes along with a beat for the addition after the datapath. opens: it is a partial sum's first."""
+        payload = self.beats.payload
+        if self.unit.operands.addend is not None:
+            m.d.comb += entering.beat.c.eq(after.entering(m, payload.c))
+        for name, fmt in after.scales.items():
+            kept = self._per_context(name, fmt.container_bits)
+            scale = scale_of_partial(m, kept, payload[name][0], payload.context, opens, entering.valid)
+            m.d.comb += entering.beat[name].eq(scale)
+
+    def flight_layout(self) -> StructLayout:
+        """Fields that go along with a beat beside the datapath."""
+        return flight_layout(self.unit, self.pipeline)
 
     def _operands(self, m: Module, path: Datapath, advance: Value, continues: Value) -> None:
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
@@ -239,48 +312,5 @@ class DotUnit(wiring.Component):
                 signals = getattr(path.i, field)
                 m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signals)]
 
-    def _carry(self, m: Module, path: Datapath, advance: Value, continues: Value, flight: Sequence[InFlight]) -> None:
-        """Keep for each context what one of its groups hands to the next, as soon as it is known."""
-        carried = self._per_context("carried", unsigned(path.carried.size))
-        context = self.beats.payload.context
-        # Gated, so that a register that was never written cannot be seen, not even as an X.
-        taken = View(path.carried, Mux(continues, carried.of(context), 0))
-        m.d.comb += assign(path.i.carried, taken)
-        valid, beat = flight[path.latency_of_next]
-        written = Signal(name="written")
-        m.d.comb += written.eq(advance & valid)
-        carried.store(m, written, beat.context, path.carried_on)
-
     def _per_context(self, name: str, shape: ShapeLike) -> ContextRegisters:
         return ContextRegisters(name, shape, self.pipeline.contexts)
-
-    def _output(self, m: Module, path: Datapath, fmt: Number, nan: int) -> None:
-        padded = Cat(Const(0, fmt.padding), path.o.code)
-        m.d.comb += self.o.payload.result.eq(Mux(path.o.nan, nan, padded))
-
-    def _accumulate(
-        self, m: Module, after: Accumulation, path: Datapath, advance: Value, flight: Sequence[InFlight]
-    ) -> None:
-        """Registers of each context: `c` at first, then the sum of it and the partial sums that are added to it."""
-        adder = promotion(self.unit, self.pipeline.cuts)
-        m.submodules[after.part] = adder
-        registers = self._per_context("register", unsigned(after.code_bits))
-        _, entering = flight[path.latency]
-        valid, leaving = flight[path.latency + adder.latency_of_next]
-        context, adds = entering.context, self.unit.operands.addend is not None
-        current = Signal(unsigned(after.code_bits), name="current_register")
-        m.d.comb += [
-            current.eq(Mux(entering.first, entering.c if adds else 0, registers.of(context))),
-            adder.enable.eq(advance),
-            adder.i.register.eq(current),
-            adder.i.partial.eq(path.o.code),
-            *(getattr(adder.i, name).eq(entering[name]) for name in after.scales),
-        ]
-        written = valid & (leaving.first | leaving.promotes)
-        sum_or_c = Mux(leaving.promotes, adder.next.code, leaving.c if adds else 0)
-        registers.store(m, advance & written, leaving.context, sum_or_c)
-        if after.start is not None:
-            starts = self._per_context("starts", 1)
-            m.d.comb += adder.i.starts.eq(entering.first | starts.of(context))
-            starts.store(m, advance & written, leaving.context, ~leaving.promotes)
-        self._output(m, adder, after.format, self.unit.nan)

@@ -23,8 +23,8 @@ from hwsim.spec import (
     of_modes,
 )
 
-# Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group before, to a result's code and what is
-# carried on.
+# Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group
+# before, to a result's code and what is carried on.
 METHODS: Mapping[type, Callable[[Specified, Sequence[str], bool], Datapath]] = {
     AlignedSum: window_datapath,
     SequentialSum: chain_datapath,

@@ -249,7 +249,7 @@ class FactorDecode(wiring.Component):
         return m
 
 
-def _decoder(unit: Specified, fmt: Number, to: Number) -> FloatDecode | FixedDecode | FactorDecode:
+def operand_decoder(unit: Specified, fmt: Number, to: Number) -> FloatDecode | FixedDecode | FactorDecode:
     """The decoder of a factor's code, in the format that is multiplied."""
     operands = unit.operands
     plain = to == fmt and not operands.daz and operands.zeros == "signed"
@@ -279,7 +279,7 @@ class ModalDecode(wiring.Component):
 
     def _moved(self, m: Module, index: int, fmt: Number, to: Number) -> dict[str, Value]:
         """A format's number, its exponent and its significand where the shape has them."""
-        m.submodules[f"format{index}"] = decode = _decoder(self.unit, fmt, to)
+        m.submodules[f"format{index}"] = decode = operand_decoder(self.unit, fmt, to)
         source, o = FactorShape.of(to), decode.o
         m.d.comb += decode.code.eq(self.code[: fmt.container_bits])
         bexp = (o.bexp + (self.shape.field.bias - source.field.bias))[: self.shape.bexp_bits]
@@ -292,10 +292,10 @@ def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfa
     if n.apart:
         return
     for (name, side), shape in zip(n.sides.items(), n.multiplied, strict=True):
-        chosen = _chosen(m, name, side, i)
+        chosen = format_chosen(m, name, side, i)
         for lane in range(n.lanes):
             if chosen is None:
-                decode = _decoder(n.unit, *side.choices[0])
+                decode = operand_decoder(n.unit, *side.choices[0])
             else:
                 decode = ModalDecode(n.unit, side, shape)
                 m.d.comb += decode.chosen.eq(chosen)
@@ -304,7 +304,7 @@ def decode_factors(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfa
             m.d.comb += assign(getattr(o, name)[lane], decode.o)
 
 
-def _chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal | None:
+def format_chosen(m: Module, name: str, side: FactorSide, i: PureInterface) -> Signal | None:
     """A flag for each of a factor's formats but the last: the beat's mode chooses it. None if there is one format."""
     if len(side.choices) == 1:
         return None

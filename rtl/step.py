@@ -169,7 +169,8 @@ class Datapath(wiring.Component):
     Registers take their next value in cycles in which `enable` is high.
     next: what the last step makes, before its register if it has one.
     carried: what goes from group to group: the first step takes it in as a field of this name, and the last step makes
-    its fields. joins: what comes in as `beside` after the first step, and after its register if it has one. Raises TypeError where one step does not make what the next one takes.
+    its fields. joins: what comes in as `beside` after the first step, and after its register if it has one.
+    Raises TypeError where one step does not make what the next one takes.
     """
 
     def __init__(

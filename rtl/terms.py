@@ -17,9 +17,9 @@ from hwsim.rtl.numbers import (
     ProductRanges,
     ResultTarget,
     as_float,
+    factors_layout,
     joining,
     made_by_decode,
-    factors_layout,
     signed_shape,
 )
 from hwsim.rtl.products import FloatDecode, addend_code, decode_factors, lane_products, scale_exponents

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import FloatFormat, Format
+from hwsim.formats import FloatFormat
 from hwsim.rtl.addition import NumberRange, normalized
 from hwsim.rtl.arithmetic import Shifter, balanced, clamp, leading_zeros, lost_bits, shifted, tree_maximum
 from hwsim.rtl.numbers import SPECIAL, FieldRange, ProductRanges, signed_shape

@@ -14,7 +14,7 @@ LATCHED = """getattr(path.i, field).eq(payload[field] if field == "c" else (
     Mux(payload.first, payload[field], kept.of(payload.context)),
 )[2])"""
 MUTANTS = [
-    Mutant("the mode is ignored", "", (OWN, MIXED), decode._chosen, "is_any_of(i.mode, numbers)", "0"),
+    Mutant("the mode is ignored", "", (OWN, MIXED), decode.format_chosen, "is_any_of(i.mode, numbers)", "0"),
     Mutant(
         "a lane is decoded by another mode", "", (OWN, MIXED),
         decode.decode_factors, "chosen.eq(chosen)", "chosen.eq(~chosen if lane == 1 else chosen)",

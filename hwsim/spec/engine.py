@@ -1,0 +1,243 @@
+"""Matrix engines: a tile of elements of one unit, its streams, and what it keeps: the file, its rules, its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import yaml
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, model_validator
+
+from hwsim.base.errors import InputTypeError
+from hwsim.formats.catalog import looks_like_path
+from hwsim.formats.yamlfile import Document, RuleError, SpecError, read, validated
+from hwsim.spec.catalog import as_yaml, load_specified
+from hwsim.spec.fields import checked
+from hwsim.spec.implementation import MAX_CONTEXTS, Pipeline, pipeline
+from hwsim.spec.keys import NoneWord, Positive, SpecPart, Values
+from hwsim.spec.modes import ModalUnit, Specified
+from hwsim.spec.unit import Unit
+
+MOST_ELEMENTS = 1 << 12
+Side = Literal["a", "b"]
+Word = Annotated[int, Strict(), Field(ge=8, le=1 << 14, multiple_of=8), Values("8 to 16384, a multiple of 8")]
+
+
+class EnginePorts(SpecPart):
+    """Bits of a word of each stream."""
+
+    a: Word
+    """Of A."""
+    b: Word
+    """Of B."""
+    c: Annotated[Word | None, NoneWord] = None
+    """Of the addends; `none`: every sum starts from +0."""
+    d: Word
+    """Of the results."""
+
+
+def _unit(value: Any) -> Specified:
+    """The unit of a name, of keys or as it is."""
+    if isinstance(value, Unit | ModalUnit):
+        return value
+    if not isinstance(value, str | Mapping):
+        raise RuleError("", "must be a unit's name, a path or keys")
+    try:
+        return load_specified(value)
+    except SpecError as error:
+        raise RuleError("", f"must be a unit: {error}") from None
+
+
+def _written(unit: Specified) -> Any:
+    return yaml.safe_load(as_yaml(unit))
+
+
+EngineUnit = Annotated[Unit | ModalUnit, PlainValidator(_unit), PlainSerializer(_written),
+                       Values("a unit's name, a path or keys")]  # fmt: skip
+
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class StreamSizes(NamedTuple):
+    """What a stream brings for one step of a sum. slices: of a step. size: bits of a slice. width: of a word."""
+
+    slices: int
+    size: int
+    width: int
+
+    @property
+    def words(self) -> int:
+        """Words of a step, the last of which may be filled up."""
+        return -(-self.slices * self.size // self.width)
+
+
+class Engine(SpecPart):
+    """A matrix engine: `rows` x `columns` elements of a unit, each of which holds `reuse` sums at once."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    engine: Annotated[str, Values("lower-case letters, digits, `_`, `.`, `-`")] = Field(
+        pattern=r"^[a-z][a-z0-9_.-]*$"
+    )
+    """Its name."""
+    summary: Annotated[str, Values("text")] = ""
+    """The engine in a line."""
+    unit: EngineUnit
+    """The unit of every element."""
+    rows: Positive
+    """Elements in a column: rows of A at once."""
+    columns: Positive
+    """Elements in a row: columns of B at once."""
+    reuse: Annotated[tuple[Positive, Positive], BeforeValidator(_pair), Values("two whole numbers")] = (1, 1)
+    """Slices of A and of B that a step holds: each pair of them is a context of every element."""
+    cuts: Annotated[tuple[str, ...] | None, BeforeValidator(_pair), Values("steps of the unit")] = None
+    """The unit's registers; its usual ones unless given."""
+    ports: EnginePorts
+    """Its streams."""
+    drain: Positive = 2
+    """Tiles of results that can wait."""
+    control: Literal["none", "axi-lite"] = "none"
+    """Registers: identity, sizes, mode, reset, counters; or ports for the mode and errors alone."""
+
+    @model_validator(mode="after")
+    def _rules(self) -> Engine:
+        if self.rows * self.columns > MOST_ELEMENTS:
+            raise RuleError("rows", f"and columns must make at most {MOST_ELEMENTS} elements, not "
+                                    f"{self.rows * self.columns}")  # fmt: skip
+        if self.contexts > MAX_CONTEXTS:
+            raise RuleError("reuse", f"must make at most {MAX_CONTEXTS} contexts, not {self.contexts}")
+        try:
+            pipeline(self.unit, self.cuts)
+        except ValueError as error:
+            raise RuleError("cuts", str(error).removeprefix("cuts ")) from None
+        if self.ports.c is not None and self.unit.operands.addend is None:
+            raise RuleError("ports.c", f"must be none: {self.unit.name} takes no addend")
+        if not self.unit.instruction.chain and self.unit.instruction.groups > 1:
+            pass
+        return self
+
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return self.engine
+
+    @property
+    def contexts(self) -> int:
+        """Sums that every element holds."""
+        return self.reuse[0] * self.reuse[1]
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """Every element's registers and contexts."""
+        return pipeline(self.unit, self.cuts, self.contexts)
+
+    @property
+    def macro(self) -> tuple[int, int]:
+        """Rows and columns of results of one sum: the macro tile."""
+        return self.rows * self.reuse[0], self.columns * self.reuse[1]
+
+    def slice_bits(self, side: Side) -> int:
+        """Bits of one row's, or column's, codes and scales in a step."""
+        unit, lanes = self.unit, self.unit.instruction.lanes
+        modes = [unit] if isinstance(unit, Unit) else [unit.mode(name) for name in unit.modes]
+        bits = lanes * max(mode.operands.factor(side).container_bits for mode in modes)
+        scale = unit.scale
+        if scale is None:
+            return bits
+        fmt = (scale.a if side == "a" else scale.b).format
+        return bits + lanes // unit.lanes_of_scale(side) * fmt.container_bits
+
+    def sizes(self) -> dict[str, StreamSizes]:
+        """The streams of operands, by name."""
+        (rows, columns), (r, c) = (self.rows, self.columns), self.reuse
+        sizes = {
+            "a": StreamSizes(r, rows * self.slice_bits("a"), self.ports.a),
+            "b": StreamSizes(c, columns * self.slice_bits("b"), self.ports.b),
+        }
+        if self.ports.c is not None and self.unit.operands.addend is not None:
+            bits = rows * columns * self.unit.operands.addend.container_bits
+            sizes["c"] = StreamSizes(r * c, bits, self.ports.c)
+        return sizes
+
+    @property
+    def results(self) -> StreamSizes:
+        """The stream of results: a tile for each context."""
+        return StreamSizes(1, self.rows * self.columns * self.unit.output.container_bits, self.ports.d)
+
+    def step_cycles(self) -> dict[str, int]:
+        """Cycles that each part needs for a step of long sums, the slowest of which sets the pace: the beats themselves,
+        the wait of a context for its sum, and every stream's words.
+        """
+        return {
+            "beats": self.contexts,
+            "latency": self.pipeline.latency,
+            **{f"stream {name}": stream.words for name, stream in self.sizes().items() if name != "c"},
+        }
+
+    @property
+    def utilisation(self) -> Fraction:
+        """The share of cycles in which every element takes a beat, of long sums and streams that never wait."""
+        return Fraction(self.contexts, max(self.step_cycles().values()))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what the engine returns and how its ports are: the same for files that differ in words alone."""
+        data = self.model_dump(mode="json", exclude={"engine", "summary"})
+        for words in ("unit", "summary", "evidence", "source"):
+            data["unit"].pop(words, None)
+        data["cuts"] = list(self.pipeline.cuts)
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+    def facts(self) -> Iterator[str]:
+        """What a designer asks first, a line each."""
+        lanes, elements = self.unit.instruction.lanes, self.rows * self.columns
+        m, n = self.macro
+        yield f"{elements} elements of {lanes} products: {elements * lanes:,} products a cycle"
+        yield f"macro tile {m} x {n}: {self.contexts} contexts, latency {self.pipeline.latency}"
+        for name, stream in (*self.sizes().items(), ("d", self.results)):
+            yield f"stream {name}: {stream.width} bits, {stream.words} words a {'tile' if name in 'cd' else 'step'}"
+        slowest = max(self.step_cycles(), key=lambda part: self.step_cycles()[part])
+        share = float(self.utilisation)
+        yield f"utilisation {share:.0%} of long sums" + ("" if share == 1 else f", set by {slowest}")
+
+
+# What names an engine, for `load_engine`.
+EngineLike: TypeAlias = Engine | str | Path | Mapping[str, Any]
+
+
+def load_engine(given: EngineLike) -> Engine:
+    """The engine of a YAML file, of keys as a file has them, or an engine as it is.
+
+    Raises SpecError (a ValueError) for keys that break a rule, naming file, line, key, rule and value; TypeError for
+    what is none of these.
+    """
+    if isinstance(given, Engine):
+        return given
+    if isinstance(given, Mapping):
+        return checked(Engine, dict(given))
+    if not isinstance(given, (str, Path)):
+        raise InputTypeError(f"engine must be the path of a file, keys or an engine, not {type(given).__name__}")
+    document = read(Path(given))
+    _found(document)
+    return validated(Engine, document)
+
+
+def _found(document: Document) -> None:
+    """Make the path of a unit's file relative to the engine's."""
+    unit = document.data.get("unit")
+    if isinstance(unit, str) and looks_like_path(unit):
+        document.data["unit"] = str(document.path.parent / unit)
+
+
+def engine_yaml(engine: Engine) -> str:
+    """An engine as a YAML file that `load_engine` reads back, its unit written out."""
+    data = engine.model_dump(mode="json", exclude_unset=True)
+    data["ports"] = {name: "none" if bits is None else bits for name, bits in data["ports"].items()}
+    return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)

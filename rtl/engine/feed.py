@@ -1,0 +1,180 @@
+"""Streams of operands to a tile's beats: two banks a stream, of which one fills while the other is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hwsim.rtl.dot_unit import select
+
+
+@dataclass(frozen=True)
+class BankShape:
+    """Sizes of a stream's banks. width: of a word. size: bits of a slice. slots: slices of a step."""
+
+    width: int
+    size: int
+    slots: int
+
+    @property
+    def words(self) -> int:
+        """Words of a step, the last of which may be filled up."""
+        return -(-self.size * self.slots // self.width)
+
+
+@dataclass(frozen=True)
+class FeedShape:
+    """Sizes of a feed. reuse: slices of A and of B in a step. addends: None without a stream of them."""
+
+    a: BankShape
+    b: BankShape
+    addends: BankShape | None
+    mode_bits: int
+
+    @property
+    def streams(self) -> dict[str, BankShape]:
+        """The streams by name."""
+        return {"a": self.a, "b": self.b} | ({} if self.addends is None else {"c": self.addends})
+
+    @property
+    def contexts(self) -> int:
+        """Beats of a step, each in a context of its own."""
+        return self.a.slots * self.b.slots
+
+
+def context_bits(contexts: int) -> int:
+    """Bits of a context's number, at least one."""
+    return max(1, (contexts - 1).bit_length())
+
+
+class Bank(wiring.Component):
+    """Two banks of a stream's words: one is read, slice by slice, while the other fills.
+
+    tready depends on registers alone. valid: a whole step stands here; last: it is its frame's last. early: a word
+    ends its frame in the middle of a step.
+    """
+
+    def __init__(self, shape: BankShape, name: str):
+        self.shape, self.name = shape, name
+        super().__init__(
+            {
+                "tdata": In(shape.width), "tvalid": In(1), "tready": Out(1), "tlast": In(1),
+                "slot": In(range(max(2, shape.slots))), "release": In(1),
+                "valid": Out(1), "last": Out(1), "slice": Out(shape.size), "early": Out(1),
+            }
+        )  # fmt: skip
+
+    @property
+    def purpose(self) -> str:
+        words = f"{self.shape.words} word{'s' * (self.shape.words > 1)}"
+        return f"Two banks of a step of {self.name}, {words} each: one is read, slice by slice, while the other fills."
+
+    def elaborate(self, platform: object) -> Module:
+        m, shape = Module(), self.shape
+        words = [[Signal(shape.width, name=f"bank{bank}_{word}", reset_less=True) for word in range(shape.words)]
+                 for bank in range(2)]  # fmt: skip
+        full = Signal(2, name="full")
+        ends = Signal(2, reset_less=True, name="ends")
+        into = Signal(name="into")
+        of = Signal(name="of")
+        at = Signal(range(max(2, shape.words)), name="at")
+        accepts = Signal(name="accepts")
+        completes = Signal(name="completes")
+        m.d.comb += [
+            self.tready.eq(~Mux(into, full[1], full[0])),
+            accepts.eq(self.tvalid & self.tready),
+            completes.eq(accepts & (at == shape.words - 1)),
+            self.early.eq(accepts & self.tlast & ~completes),
+            self.valid.eq(Mux(of, full[1], full[0])),
+            self.last.eq(Mux(of, ends[1], ends[0])),
+        ]
+        with m.If(accepts):
+            m.d.sync += at.eq(Mux(completes, 0, at + 1))
+            for bank in range(2):
+                with m.If(into == bank), m.Switch(at):
+                    for word, register in enumerate(words[bank]):
+                        with m.Case(word):
+                            m.d.sync += register.eq(self.tdata)
+        for port, which, values in ((completes, into, (1, self.tlast)), (self.release, of, (0, None))):
+            for bank in range(2):
+                with m.If(port & (which == bank)):
+                    m.d.sync += full[bank].eq(values[0])
+                    if values[1] is not None:
+                        m.d.sync += ends[bank].eq(values[1])
+        m.d.sync += [into.eq(into ^ completes), of.eq(of ^ self.release)]
+        read = Signal(shape.words * shape.width)
+        m.d.comb += read.eq(Mux(of, Cat(words[1]), Cat(words[0])))
+        slices = [read[slot * shape.size : (slot + 1) * shape.size] for slot in range(shape.slots)]
+        m.d.comb += self.slice.eq(select(slices, self.slot))
+        return m
+
+
+class Feed(wiring.Component):
+    """Every pair of slices of A and B once in each step, the slices of B in turn first; a context for each pair.
+
+    A frame ends a sum; those of A and of B are as long as each other. Addends come a frame for all contexts of a sum.
+    error: set, until reset, bit 0 by a step that ends one of the frames of A and B and not the other, after which the
+    sum ends; bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
+    """
+
+    def __init__(self, shape: FeedShape):
+        self.shape = shape
+        ports: dict[str, Any] = {}
+        for name, stream in shape.streams.items():
+            ports |= {f"{name}_tdata": In(stream.width), f"{name}_tvalid": In(1), f"{name}_tready": Out(1),
+                      f"{name}_tlast": In(1)}  # fmt: skip
+        ports |= {"valid": Out(1), "ready": In(1), "first": Out(1), "last": Out(1),
+                  "of_context": Out(unsigned(context_bits(shape.contexts)))}  # fmt: skip
+        ports |= {name: Out(stream.size) for name, stream in shape.streams.items()}
+        if shape.mode_bits:
+            ports |= {"mode_in": In(shape.mode_bits), "mode": Out(shape.mode_bits)}
+        super().__init__(ports | {"error": Out(2)})
+
+    def elaborate(self, platform: object) -> Module:
+        m, shape = Module(), self.shape
+        banks = {name: Bank(stream, name.upper()) for name, stream in shape.streams.items()}
+        for name, bank in banks.items():
+            m.submodules[f"bank_{name}"] = bank
+            for port in ("tdata", "tvalid", "tlast"):
+                m.d.comb += getattr(bank, port).eq(getattr(self, f"{name}_{port}"))
+            m.d.comb += [getattr(self, f"{name}_tready").eq(bank.tready), getattr(self, name).eq(bank.slice)]
+        a, b = banks["a"], banks["b"]
+        rows, columns = shape.a.slots, shape.b.slots
+        row = Signal(range(max(2, rows)), name="row")
+        column = Signal(range(max(2, columns)), name="column")
+        first = Signal(init=0, name="continues")  # not the first step of a sum
+        goes = Signal(name="goes")
+        ends = Signal(name="ends")
+        last = Signal(name="last_step")
+        lengths, frames = Signal(name="lengths"), Signal(name="frames")
+        m.d.sync += self.error.eq(self.error | Cat(lengths, frames))
+        m.d.comb += [
+            self.valid.eq(a.valid & b.valid), goes.eq(self.valid & self.ready),
+            ends.eq((row == rows - 1) & (column == columns - 1)), last.eq(a.last | b.last),
+            a.slot.eq(row), b.slot.eq(column), a.release.eq(goes & ends), b.release.eq(goes & ends),
+            self.first.eq(~first), self.last.eq(last), self.of_context.eq(row * columns + column),
+            lengths.eq(goes & ends & (a.last != b.last)), frames.eq(a.early | b.early),
+        ]  # fmt: skip
+        if "c" in banks:
+            c = banks["c"]
+            m.d.comb += [
+                self.valid.eq(a.valid & b.valid & (first | c.valid)),
+                c.slot.eq(self.of_context), c.release.eq(goes & ends & ~first),
+                frames.eq(a.early | b.early | c.early | (c.release & ~c.last)),
+            ]  # fmt: skip
+        if shape.mode_bits:
+            kept = Signal(shape.mode_bits, name="kept_mode")
+            begins = Signal(name="begins")
+            m.d.comb += [begins.eq(~first & (row == 0) & (column == 0)), self.mode.eq(Mux(begins, self.mode_in, kept))]
+            m.d.sync += kept.eq(self.mode)
+        with m.If(goes):
+            m.d.sync += column.eq(Mux(column == columns - 1, 0, column + 1))
+            with m.If(column == columns - 1):
+                m.d.sync += row.eq(Mux(row == rows - 1, 0, row + 1))
+            with m.If(ends):
+                m.d.sync += first.eq(~last)
+        return m

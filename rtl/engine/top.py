@@ -1,0 +1,151 @@
+"""An engine as Verilog: the modules that Amaranth makes, one of each kind, and the wires between rows and columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from amaranth.lib.wiring import Component
+
+from hwsim.rtl.accumulate import accumulation
+from hwsim.rtl.engine.control import TileControl
+from hwsim.rtl.engine.drain import Drain, DrainShape
+from hwsim.rtl.engine.element import Element, control_bits
+from hwsim.rtl.engine.feed import BankShape, Feed, FeedShape
+from hwsim.rtl.engine.side import SideDecode, side_elements
+from hwsim.rtl.hierarchy import modules
+from hwsim.rtl.methods import supports
+from hwsim.rtl.numbers import ProductRanges
+from hwsim.rtl.verilog import ONE_FILE, header, module_name
+from hwsim.spec.engine import Engine, engine_yaml
+
+
+def feed_shape(engine: Engine) -> FeedShape:
+    """The sizes of an engine's feed."""
+    banks = {name: BankShape(size.width, size.size, size.slices) for name, size in engine.sizes().items()}
+    return FeedShape(banks["a"], banks["b"], banks.get("c"), ProductRanges(engine.unit).mode_bits)
+
+
+def parts(engine: Engine) -> dict[str, Component]:
+    """What an engine is made of, by the ends of the modules' names."""
+    unit, pipeline, results = engine.unit, engine.pipeline, engine.results
+    return {
+        "feed": Feed(feed_shape(engine)),
+        "control": TileControl(unit, pipeline),
+        "row": SideDecode(unit, pipeline, 0),
+        "column": SideDecode(unit, pipeline, 1),
+        "element": Element(unit, pipeline),
+        "drain": Drain(DrainShape(results.width, results.size, engine.drain, engine.contexts)),
+    }
+
+
+def engine_verilog(engine: Engine) -> str:
+    """An engine as Verilog; ports clk, rst (synchronous, active high), a_*, b_*, c_*, d_* (AXI-Stream), mode, error.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
+    supports(engine.unit).demand()
+    top = module_name(engine.name)
+    texts = {name: modules(part, f"{top}_{name}").text for name, part in parts(engine).items()}
+    lines = [f"sha256: {engine.digest}", *engine.facts(), "", *engine_yaml(engine).rstrip().splitlines()]
+    subject = f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}"
+    whole = "\n".join(_top(engine, top, {name: ports_of(text) for name, text in texts.items()}))
+    return f"{header(subject, lines)}\n{ONE_FILE}{whole}\n\n" + "\n\n".join(texts.values())
+
+
+PORT = re.compile(r"^  (input|output)\s+logic\s+(?:\[(\d+):0\])?\s*(\w+),?$", re.M)
+
+
+def ports_of(text: str) -> dict[str, tuple[str, int]]:
+    """The ports of the first module of a text: direction and bits, by name."""
+    found = PORT.findall(text[: text.index(");")])
+    return {name: (direction, int(high or 0) + 1) for direction, high, name in found}
+
+
+Ports = Mapping[str, tuple[str, int]]
+
+
+def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
+    """The lines of the module around them."""
+    streams = [*engine.sizes(), "d"]
+    outside: dict[str, tuple[str, int]] = {"clk": ("input", 1), "rst": ("input", 1)}
+    for name in streams:
+        into, source = ("input", "output") if name != "d" else ("output", "input")
+        width = engine.results.width if name == "d" else engine.sizes()[name].width
+        outside |= {f"{name}_tdata": (into, width), f"{name}_tvalid": (into, 1), f"{name}_tready": (source, 1),
+                    f"{name}_tlast": (into, 1)}  # fmt: skip
+    if "mode_in" in ports["feed"]:
+        outside["mode"] = ports["feed"]["mode_in"]
+    outside["error"] = ports["feed"]["error"]
+    yield f"// {engine.rows} rows and {engine.columns} columns of elements, decoders for each, and one control."
+    yield f"module {top} ("
+    every = [f"  {direction:6} logic {_range(bits)}{name}" for name, (direction, bits) in outside.items()]
+    yield ",\n".join(every)
+    yield ");"
+    yield from _wires(engine, ports)
+    inner = {f"{name}_{port}": f"{name}_{port}" for name in streams for port in ("tdata", "tvalid", "tready", "tlast")}
+    beat = {"valid": "beat_valid", "ready": "beat_ready", "first": "beat_first", "last": "beat_last",
+            "of_context": "beat_context", "mode_in": "mode", "mode": "beat_mode"}  # fmt: skip
+    operands = {name: f"{name}_slices" for name in ("a", "b", "c")}
+    yield from _instance(f"{top}_feed", "u_feed", ports["feed"], inner | beat | operands)
+    control = {f"in_{name}": beat[name] for name in ("valid", "ready", "first", "last")}
+    control |= {"in_context": "beat_context", "in_mode": "beat_mode", "out_valid": "tile_valid",
+                "out_ready": "tile_ready", "out_context": "tile_context"}  # fmt: skip
+    yield from _instance(f"{top}_control", "u_control", ports["control"], control)
+    yield "  genvar i, j;"
+    for at, (kind, index, count) in enumerate((("row", "i", engine.rows), ("column", "j", engine.columns))):
+        side = "ab"[at]
+        bits = engine.slice_bits("ab"[at])  # type: ignore[arg-type]
+        wires = {name: f"{name}[{index}]" for name in side_elements(engine.unit, at)}
+        wires |= {"codes": f"{side}_slices[{index}*{bits} +: {bits}]", "scale_nan": f"{side}_scale_nan[{index}]",
+                  "mode": "beat_mode"}  # fmt: skip
+        yield f"  generate for ({index} = 0; {index} < {count}; {index} = {index} + 1) begin : {kind}"
+        yield from _instance(f"{top}_{kind}", "u_decode", ports[kind], wires, "    ")
+        yield "  end endgenerate"
+    bits, place = engine.unit.output.container_bits, f"(i*{engine.columns} + j)"
+    wires = {name: f"{name}[{'ij'[at]}]" for at in range(2) for name in side_elements(engine.unit, at)}
+    wires |= {"result": f"results[{place}*{bits} +: {bits}]", "scale_nan": "a_scale_nan[i] | b_scale_nan[j]"}
+    if engine.unit.operands.addend is not None:
+        size = engine.unit.operands.addend.container_bits
+        wires["c"] = f"c_slices[{place}*{size} +: {size}]" if "c" in engine.sizes() else f"{size}'d0"
+    yield f"  generate for (i = 0; i < {engine.rows}; i = i + 1) begin : elements"
+    yield f"    for (j = 0; j < {engine.columns}; j = j + 1) begin : element"
+    yield from _instance(f"{top}_element", "u_element", ports["element"], wires, "      ")
+    yield "    end"
+    yield "  end endgenerate"
+    drain = {"valid": "tile_valid", "ready": "tile_ready", "of_context": "tile_context"}
+    drain |= {port: f"d_{port}" for port in ("tdata", "tvalid", "tready", "tlast")}
+    yield from _instance(f"{top}_drain", "u_drain", ports["drain"], drain)
+    yield "endmodule"
+
+
+def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
+    """The declarations of what stands between the parts."""
+    context = ports["control"]["in_context"][1]
+    wires = {"beat_valid": 1, "beat_ready": 1, "beat_first": 1, "beat_last": 1, "beat_context": context,
+             "tile_valid": 1, "tile_ready": 1, "tile_context": context, "results": engine.results.size}  # fmt: skip
+    if "mode" in ports["feed"]:
+        wires["beat_mode"] = ports["feed"]["mode"][1]
+    wires |= {f"{name}_slices": size.size for name, size in engine.sizes().items()}
+    shared = control_bits(engine.unit, engine.pipeline)
+    if accumulation(engine.unit) is not None:
+        shared |= {"enters": 1, "opens": 1}
+    yield from (f"  wire {_range(bits)}{name};" for name, bits in (wires | shared | {"misuse": 1}).items())
+    for at, (kind, count) in enumerate((("row", engine.rows), ("column", engine.columns))):
+        elements = {name: bits * number for name, (bits, number) in side_elements(engine.unit, at).items()}
+        yield from (f"  wire [{count - 1}:0][{bits - 1}:0] {name};" for name, bits in elements.items())
+        if "scale_nan" in ports[kind]:
+            yield f"  wire [{count - 1}:0] {'ab'[at]}_scale_nan;"
+    yield "  // The feed offers lawful beats alone."
+    yield "  wire unused = &{1'b0, misuse};"
+
+
+def _range(bits: int) -> str:
+    return f"[{bits - 1}:0] " if bits > 1 else ""
+
+
+def _instance(module: str, name: str, ports: Ports, wires: Mapping[str, str], indent: str = "  ") -> Iterator[str]:
+    """An instance whose ports are wires of other names, or of their own."""
+    yield f"{indent}{module} {name} ("
+    yield ",\n".join(f"{indent}  .{port}({wires.get(port, port)})" for port in ports)
+    yield f"{indent});"
