@@ -48,7 +48,7 @@ from hwsim.tb.trace import TraceAnswers, compare, promised
 TESTBENCH, ENTRY = "hwsim.tb.player", "hwsim.tb.entry:start"
 
 
-def environment(top: str, job: Path, seed: int) -> dict[str, str]:
+def environment(top: str, job: Path, seed: int, testbench: str = TESTBENCH) -> dict[str, str]:
     """The variables that cocotb needs in a simulator's environment."""
     library = find_libpython.find_libpython()
     if library is None:
@@ -59,7 +59,7 @@ def environment(top: str, job: Path, seed: int) -> dict[str, str]:
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{library};{cocotb_tools.config.pygpi_entry_point()}",
         "COCOTB_TOPLEVEL": top,
-        "COCOTB_TEST_MODULES": TESTBENCH,
+        "COCOTB_TEST_MODULES": testbench,
         "COCOTB_RESULTS_FILE": str(job / "results.xml"),
         "COCOTB_RANDOM_SEED": str(seed),
         "COCOTB_LOG_LEVEL": "WARNING",
@@ -83,13 +83,21 @@ class SimulatorStuck(Exception):
     """A simulator was ended because no cycle ended for so long. The message says what to do."""
 
 
-def simulate(simulator: str, program: list[str], top: str, job: Path, seed: int, stuck_after: float) -> int:
-    """Run the testbench on a job that was written. Return the simulator's exit status.
+def simulate(
+    simulator: str,
+    program: list[str],
+    top: str,
+    job: Path,
+    seed: int,
+    stuck_after: float,
+    testbench: str = TESTBENCH,
+) -> int:
+    """Run a testbench, a module's name, on a job that was written. Return the simulator's exit status.
 
     Leaves results.xml (JUnit), simulation.log and, where it was built with a trace, dump.vcd in the job's folder.
     Raises SimulatorStuck where no cycle ended for `stuck_after` seconds, after the simulator was ended.
     """
-    variables = environment(top, job, seed)
+    variables = environment(top, job, seed, testbench)
     if simulator == "verilator":
         variables["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
     progress = job / PROGRESS

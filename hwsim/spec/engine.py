@@ -119,8 +119,6 @@ class Engine(SpecPart):
             raise RuleError("cuts", str(error).removeprefix("cuts ")) from None
         if self.ports.c is not None and self.unit.operands.addend is None:
             raise RuleError("ports.c", f"must be none: {self.unit.name} takes no addend")
-        if not self.unit.instruction.chain and self.unit.instruction.groups > 1:
-            pass
         return self
 
     @property
@@ -132,6 +130,11 @@ class Engine(SpecPart):
     def contexts(self) -> int:
         """Sums that every element holds."""
         return self.reuse[0] * self.reuse[1]
+
+    @property
+    def has_modes(self) -> bool:
+        """True if the unit has several modes, one of which each macro tile is of."""
+        return isinstance(self.unit, ModalUnit)
 
     @cached_property
     def pipeline(self) -> Pipeline:

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from hwsim.rtl.accumulate import Accumulation, accumulation
 from hwsim.rtl.dot_unit import DotUnit, InFlight, flight_layout
 from hwsim.rtl.engine.element import control_bits, latencies
+from hwsim.rtl.engine.side import of_partial
 from hwsim.rtl.numbers import ProductRanges
 from hwsim.spec import Pipeline, Specified
 
@@ -35,7 +36,7 @@ class TileControl(DotUnit):
                 "o": Out(stream.Signature(StructLayout({"context": context}))),
                 "misuse": Out(1),
                 **{name: Out(bits) for name, bits in control_bits(unit, pipeline).items()},
-                **({"enters": Out(1), "opens": Out(1)} if accumulation(unit) is not None else {}),
+                **({"enters": Out(1), "opens": Out(1)} if of_partial(unit) else {}),
             },
         )
         self.beats: Any = self.i
@@ -51,6 +52,8 @@ class TileControl(DotUnit):
         flight = self._flight(m, advance, accept)
         self._ready(m, advance, flight)
         self._misuse(m, accept)
+        if of_partial(self.unit):
+            m.d.comb += self.enters.eq(accept)
         continues = self._position(m, flight[0])
         carries, beat = flight[stages["carried"]]
         m.d.comb += [
@@ -58,7 +61,6 @@ class TileControl(DotUnit):
             self.carries.eq(advance & carries), self.carries_context.eq(beat.context),
         ]  # fmt: skip
         if accumulation(self.unit) is not None:
-            m.d.comb += self.enters.eq(accept)
             self._tell(m, flight, stages)
         return m
 
@@ -77,4 +79,5 @@ class TileControl(DotUnit):
         return StructLayout({name: whole[name] for name in ("first", "last", "context", "promotes") if name in whole})
 
     def _beside(self, m: Module, after: Accumulation, entering: InFlight, opens: Value) -> None:
-        m.d.comb += self.opens.eq(opens)
+        if of_partial(self.unit):
+            m.d.comb += self.opens.eq(opens)

@@ -51,6 +51,12 @@ def _bits(layout: StructLayout) -> dict[str, int]:
     return {name: Shape.cast(shape).width for name, shape in layout.members.items()}
 
 
+def of_partial(unit: Specified) -> bool:
+    """True if scales multiply partial sums, after the datapath."""
+    after = accumulation(unit)
+    return after is not None and bool(after.scales)
+
+
 def part(port: Value, index: int, count: int) -> Value:
     """One of so many elements that stand side by side."""
     bits = len(port) // count
@@ -72,18 +78,13 @@ class SideDecode(wiring.Component):
             ports["mode"] = In(self.n.mode_bits)
         if self.n.scales:
             ports["scale_nan"] = Out(1)
-        if self._of_partial:
+        if of_partial(self.unit):
             ports |= {"enters": In(1), "opens": In(1), "enters_context": In(unsigned(pipeline.context_bits))}
         super().__init__(ports | {name: Out(bits * count) for name, (bits, count) in self.elements.items()})
 
     @property
     def purpose(self) -> str:
         return f"The operands of a {('row', 'column')[self.at]}, decoded once for all its elements."
-
-    @property
-    def _of_partial(self) -> bool:
-        after = accumulation(self.unit)
-        return after is not None and bool(after.scales)
 
     def elaborate(self, platform: object) -> Module:
         m, n, codes, side = Module(), self.n, View(slice_layout(self.unit, self.at), self.codes), "ab"[self.at]
@@ -100,7 +101,7 @@ class SideDecode(wiring.Component):
         stages = int("decode" in self.pipeline.cuts)
         for name, value in made.items():
             m.d.comb += getattr(self, name).eq(delayed(m, name, value, stages, self.enable)[-1])
-        if self._of_partial:
+        if of_partial(self.unit):
             self._scale_of_partial(m, f"scale_{side}", codes.scale[0])
         return m
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from amaranth.lib.wiring import Component
 
-from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.engine.control import TileControl
 from hwsim.rtl.engine.drain import Drain, DrainShape
 from hwsim.rtl.engine.element import Element, control_bits
 from hwsim.rtl.engine.feed import BankShape, Feed, FeedShape
-from hwsim.rtl.engine.side import SideDecode, side_elements
+from hwsim.rtl.engine.side import SideDecode, of_partial, side_elements
 from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.methods import supports
 from hwsim.rtl.numbers import ProductRanges
@@ -128,7 +127,7 @@ def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
         wires["beat_mode"] = ports["feed"]["mode"][1]
     wires |= {f"{name}_slices": size.size for name, size in engine.sizes().items()}
     shared = control_bits(engine.unit, engine.pipeline)
-    if accumulation(engine.unit) is not None:
+    if of_partial(engine.unit):
         shared |= {"enters": 1, "opens": 1}
     yield from (f"  wire {_range(bits)}{name};" for name, bits in (wires | shared | {"misuse": 1}).items())
     for at, (kind, count) in enumerate((("row", engine.rows), ("column", engine.columns))):

@@ -1,0 +1,1 @@
+"""Co-simulation of matrix engines."""

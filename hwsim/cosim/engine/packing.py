@@ -1,0 +1,147 @@
+"""Matrices as the words of an engine's streams, and words as matrices of results: the packing is specification.
+
+A step of A brings, for each of its slices and each row of the tile, the codes of a group of products, lane 0 in the low
+bits, and above them the codes of its scales. Rows stand side by side, slices after each other, and a step is filled up
+with zeros to whole words. B's columns stand so too. C and D have a tile for each context, its elements row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.base.errors import InputError
+from hwsim.cases.case import block_lengths
+from hwsim.formats.blocks import one_code
+from hwsim.spec.engine import Engine, Side
+
+Codes = NDArray[np.integer]
+
+
+class Frames(NamedTuple):
+    """The frames of a stream: of each its words, the low bits first."""
+
+    words: list[list[int]]
+
+    @property
+    def lasts(self) -> list[bool]:
+        """Of every word, whether it ends its frame."""
+        return [place == len(frame) - 1 for frame in self.words for place in range(len(frame))]
+
+    @property
+    def flat(self) -> list[int]:
+        """All words."""
+        return [word for frame in self.words for word in frame]
+
+
+def bits_of(codes: Codes, bits: int) -> NDArray[np.uint8]:
+    """Codes (..., n) as bits (..., n * bits), the low one first."""
+    places = np.arange(bits, dtype=np.uint64)
+    spread = (codes.astype(np.uint64)[..., None] >> places) & np.uint64(1)
+    return spread.astype(np.uint8).reshape(*codes.shape[:-1], -1)
+
+
+def words_of_bits(rows: NDArray[np.uint8], width: int) -> list[list[int]]:
+    """Rows of bits (n, bits), each filled up to whole words of `width` bits."""
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % width)))
+    data = np.packbits(padded.reshape(-1, width), axis=1, bitorder="little")
+    words = [int.from_bytes(word.tobytes(), "little") for word in data]
+    each = padded.shape[1] // width
+    return [words[first : first + each] for first in range(0, len(words), each)]
+
+
+def codes_of_bits(bits: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
+    """Bits (..., n * width) as codes (..., n), of at most 64 bits."""
+    split = bits.reshape(*bits.shape[:-1], -1, width).astype(np.uint64)
+    return (split << np.arange(width, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+
+
+def padded_products(engine: Engine, k: int) -> int:
+    """The products of a sum of k: whole groups, or instructions, of the unit."""
+    fill = engine.unit.instruction.fill
+    return max(fill, -(-k // fill) * fill)
+
+
+def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | None = None) -> Frames:
+    """The frames of A (M, K), or of B (N, K), one for each macro row or column; what is missing is filled with zeros.
+
+    scales: (M or N, blocks along K), where the unit has some; blocks of one row alone.
+    Raises InputError for scales that are not so.
+    """
+    unit = engine.unit
+    size, slots = (engine.rows, engine.reuse[0]) if side == "a" else (engine.columns, engine.reuse[1])
+    rows, k = codes.shape
+    height, length = -(-rows // (size * slots)) * size * slots, padded_products(engine, k)
+    whole = np.zeros((height, length), np.uint64)
+    whole[:rows, :k] = codes
+    instruction = unit.instruction
+    steps = length // instruction.lanes
+    order = np.array([instruction.indices(step) for step in range(steps)])
+    bits = (engine.slice_bits(side) - scale_bits(engine, side)) // instruction.lanes
+    slices = bits_of(whole[:, order], bits)  # (rows, steps, bits)
+    if unit.scale is not None:
+        fmt, block = getattr(unit.scale, side).format, block_lengths(unit)["ab".index(side)]
+        blocks = -(-length // block)
+        if scales is None or scales.shape != (rows, -(-k // block)):
+            raise InputError(f"scale_{side} must be {(rows, -(-k // block))}, one for each {block} products of a row")
+        every = np.full((height, blocks), one_code(fmt), np.uint64)
+        every[:rows, : scales.shape[1]] = scales
+        taken = order[:, :: unit.lanes_of_scale(side)] // block
+        slices = np.concatenate([slices, bits_of(every[:, taken], fmt.container_bits)], axis=-1)
+    tiles = slices.reshape(-1, slots, size, steps, slices.shape[-1]).transpose(0, 3, 1, 2, 4)
+    stream = engine.sizes()[side]
+    frames = []
+    for tile in tiles:
+        words = words_of_bits(tile.reshape(steps, -1), stream.width)
+        frames.append([word for step in words for word in step])
+    return Frames(frames)
+
+
+def scale_bits(engine: Engine, side: Side) -> int:
+    """Bits of a slice that are scales."""
+    scale = engine.unit.scale
+    if scale is None:
+        return 0
+    lanes = engine.unit.instruction.lanes
+    return lanes // engine.unit.lanes_of_scale(side) * int(getattr(scale, side).format.container_bits)
+
+
+def tiles_of(engine: Engine, matrix: Codes) -> NDArray[np.uint64]:
+    """A matrix (M, N) as tiles: macro rows, macro columns, contexts, elements row by row; filled with zeros."""
+    (height, width), (r, c) = engine.macro, engine.reuse
+    m, n = matrix.shape
+    whole = np.zeros((-(-m // height) * height, -(-n // width) * width), np.uint64)
+    whole[:m, :n] = matrix
+    split = whole.reshape(whole.shape[0] // height, r, engine.rows, whole.shape[1] // width, c, engine.columns)
+    return split.transpose(0, 3, 1, 4, 2, 5).reshape(split.shape[0], split.shape[3], r * c, -1)
+
+
+def tile_words(bits: int, width: int, tiles: NDArray[np.uint64]) -> list[list[int]]:
+    """The words of tiles (n, elements) of codes of so many bits."""
+    return words_of_bits(bits_of(tiles, bits), width)
+
+
+def addend_frames(engine: Engine, addends: Codes) -> Frames:
+    """The frames of C (M, N): one for each macro tile, macro columns in turn first."""
+    addend, port = engine.unit.operands.addend, engine.ports.c
+    if addend is None or port is None:
+        raise InputError(f"{engine.name} must have a stream of addends")
+    tiles = tiles_of(engine, addends)
+    return Frames([
+        [word for tile in tile_words(addend.container_bits, port, macro) for word in tile]
+        for macro in tiles.reshape(-1, *tiles.shape[2:])
+    ])  # fmt: skip
+
+
+def matrix_of(engine: Engine, frames: Sequence[Sequence[int]], shape: tuple[int, int]) -> NDArray[np.uint64]:
+    """Results (M, N), as codes, of the frames of D: one for each macro tile, macro columns in turn first."""
+    (height, width), (r, c), bits = engine.macro, engine.reuse, engine.unit.output.container_bits
+    rows, columns, d = -(-shape[0] // height), -(-shape[1] // width), engine.results
+    elements = engine.rows * engine.columns
+    data = np.frombuffer(b"".join(word.to_bytes(d.width // 8, "little") for frame in frames for word in frame), np.uint8)
+    stream = np.unpackbits(data, bitorder="little").reshape(rows, columns, r * c, -1)[..., : elements * bits]
+    tiles = codes_of_bits(stream, bits).reshape(rows, columns, r, c, engine.rows, engine.columns)
+    return tiles.transpose(0, 2, 4, 1, 3, 5).reshape(rows * height, columns * width)[: shape[0], : shape[1]]

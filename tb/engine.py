@@ -1,0 +1,164 @@
+"""The testbench of a matrix engine: it plays what cosim recorded, and compares every port in every cycle."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+
+from hwsim.tb.cycles import PERIOD_NS, Cycles, Heartbeat
+from hwsim.tb.job import FOLDER, MOST_MISMATCHES, UNKNOWN
+from hwsim.tb.pins import seen
+
+SCRIPTS, OUTCOMES = "engine", "outcomes"
+
+
+@dataclass(frozen=True)
+class EngineScript:
+    """What is played, and promised of every cycle.
+
+    streams: of each operand its words. offered: int32[cycles] by stream, the word that is valid at it, -1 where none
+    is; lasts: of every word, whether it ends a frame. take: bool[cycles], whether a result may leave. mode:
+    int[cycles]. reset: bool[cycles]; nothing is promised in them.
+    ready: bool[cycles] by stream. results: words at d, and whether each ends a frame; valid: int32[cycles], which of
+    them is there, -1 for none. error: int[cycles].
+    """
+
+    name: str
+    streams: dict[str, list[int]]
+    offered: dict[str, np.ndarray]
+    lasts: dict[str, np.ndarray]
+    take: np.ndarray
+    mode: np.ndarray
+    reset: np.ndarray
+    ready: dict[str, np.ndarray]
+    results: list[tuple[int, bool]]
+    valid: np.ndarray
+    error: np.ndarray
+
+    @property
+    def cycles(self) -> int:
+        return len(self.take)
+
+
+@dataclass(frozen=True)
+class EngineMismatch:
+    """A port that differs from the promise. word: the number of the result that was due, or -1."""
+
+    port: str
+    cycle: int
+    got: int
+    expected: int
+    word: int = -1
+
+
+@dataclass
+class EngineOutcome:
+    """What came of a script: cycles, words of results that left, and the first differences of all that there are."""
+
+    name: str
+    cycles: int = 0
+    words: int = 0
+    count: int = 0
+    seconds: float = 0.0
+    mismatches: list[EngineMismatch] = field(default_factory=list)
+
+    def note(self, mismatch: EngineMismatch) -> None:
+        """Count a difference."""
+        self.count += 1
+        if len(self.mismatches) < MOST_MISMATCHES:
+            self.mismatches.append(mismatch)
+
+
+class EnginePlay:
+    """A part of the clock that drives an engine's ports and looks at them."""
+
+    def __init__(self, dut: Any, script: EngineScript, outcome: EngineOutcome, cycles: Cycles, beat: Heartbeat):
+        self.dut, self.script, self.outcome, self.cycles, self.beat = dut, script, outcome, cycles, beat
+        self.cycle, self.streams = 0, list(script.streams)
+        self.ports = {name: {port: getattr(dut, f"{name}_{port}") for port in ("tdata", "tvalid", "tlast", "tready")}
+                      for name in self.streams}  # fmt: skip
+        self.mode = getattr(dut, "mode", None)
+        self.shown: dict[str, int] = {}
+
+    def _set(self, name: str, handle: Any, value: int) -> None:
+        if self.shown.get(name) != value:
+            handle.value = self.shown[name] = value
+
+    def drive(self) -> None:
+        """Begin a cycle: drive what the script has for it."""
+        self.beat(self.cycles.cycle)
+        script, at = self.script, self.cycle
+        for name, ports in self.ports.items():
+            word = int(script.offered[name][at])
+            self._set(f"{name}v", ports["tvalid"], int(word >= 0))
+            if word >= 0:
+                self._set(f"{name}d", ports["tdata"], script.streams[name][word])
+                self._set(f"{name}l", ports["tlast"], int(script.lasts[name][word]))
+        self._set("take", self.dut.d_tready, int(script.take[at]))
+        self._set("rst", self.dut.rst, int(script.reset[at]))
+        if self.mode is not None:
+            self._set("mode", self.mode, int(script.mode[at]))
+
+    def look(self) -> None:
+        """End a cycle: compare every port with what is promised."""
+        if not self.script.reset[self.cycle]:
+            for mismatch in self._wrong():
+                self.outcome.note(mismatch)
+        self.cycle += 1
+        self.outcome.cycles = self.cycle
+        if self.cycle == self.script.cycles or self.outcome.count >= MOST_MISMATCHES:
+            self.cycles.leave(self)
+
+    def _wrong(self) -> Iterator[EngineMismatch]:
+        script, at, dut = self.script, self.cycle, self.dut
+        for name, ports in self.ports.items():
+            yield from self._differs(f"{name}_tready", ports["tready"], int(script.ready[name][at]))
+        yield from self._differs("error", dut.error, int(script.error[at]))
+        word = int(script.valid[at])
+        yield from self._differs("d_tvalid", dut.d_tvalid, int(word >= 0), word)
+        if word >= 0:
+            data, last = script.results[word]
+            yield from self._differs("d_tdata", dut.d_tdata, data, word)
+            yield from self._differs("d_tlast", dut.d_tlast, int(last), word)
+            self.outcome.words += bool(script.take[at])
+
+    def _differs(self, port: str, handle: Any, expected: int, word: int = -1) -> Iterator[EngineMismatch]:
+        got = seen(handle)
+        if got != expected:
+            yield EngineMismatch(port, self.cycle, UNKNOWN if got == UNKNOWN else got, expected, word)
+
+
+def make_test(folder: Path, index: int, script: EngineScript) -> Any:
+    """A cocotb test that plays one script and writes what came of it."""
+
+    async def suite(dut: Any) -> None:
+        outcome, started = EngineOutcome(script.name), time.perf_counter()
+        clock, cycles = Clock(dut.clk, PERIOD_NS, "ns"), Cycles(dut.clk)
+        clock.start(start_high=False)
+        try:
+            await cycles.edge
+            cycles.join(EnginePlay(dut, script, outcome, cycles, Heartbeat(folder, script.name)))
+            await cycles.run()
+        finally:
+            clock.stop()
+            outcome.seconds = time.perf_counter() - started
+            (folder / f"{OUTCOMES}{index}").write_bytes(pickle.dumps(outcome))
+        assert outcome.count == 0, f"{outcome.count} differences"
+
+    suite.__name__ = suite.__qualname__ = script.name
+    return cocotb.test(name=script.name)(suite)
+
+
+if FOLDER in os.environ:
+    _folder = Path(os.environ[FOLDER])
+    for _index, _script in enumerate(pickle.loads((_folder / SCRIPTS).read_bytes())):
+        globals()[f"suite{_index}"] = make_test(_folder, _index, _script)
