@@ -10,6 +10,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from hwsim.cases.case import block_lengths
 from hwsim.compute.gemm import gemm
 from hwsim.cosim.engine.packing import (
     Codes,
@@ -95,18 +96,21 @@ class _Streams:
         given = self.segment.tiles[tile.number if tile.addends is None else tile.addends]
         scales = {}
         if unit.scale is not None:
+            # Every row has scales of its own, which may be alike.
+            of_a, of_b = block_lengths(unit)
+            unit = unit.replace({"scale.a.block": [1, of_a], "scale.b.block": [of_b, 1]})
             own = self.segment.tiles[tile.number]
-            scales = {"scale_a": own.scale_a, "scale_b": own.scale_b}
+            scales = {"scale_a": _codes(own.scale_a), "scale_b": _codes(own.scale_b)}
         c = None if tile.addends is None or given.c is None else given.c
-        codes = gemm(unit, _codes(a), _codes(b), c if c is None else _codes(c), **scales, transposed=True)
+        codes = gemm(unit, _codes(a), _codes(b), _codes(c), **scales, transposed=True)
         bits = engine.unit.output.container_bits
         codes = codes.view(f"u{codes.dtype.itemsize}").astype(np.uint64) & np.uint64((1 << bits) - 1)
         tiles = tiles_of(engine, codes)[0, 0]
         return tile_words(bits, engine.ports.d, tiles)
 
 
-def _codes(values: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    return values.astype(np.uint32)
+def _codes(values: Codes | None) -> NDArray[np.uint32] | None:
+    return None if values is None else values.astype(np.uint32)
 
 
 def record(
