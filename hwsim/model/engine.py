@@ -1,7 +1,7 @@
 """The cycle-level model of a matrix engine: which word is taken, and which one leaves, in which cycle.
 
 The arithmetic is the unit's, and no number is computed here: a result is known by the steps whose products it sums.
-What is modelled is when: banks of operands, one beat after another, the flight through the elements, a queue of results.
+What is modelled is when: banks of operands, beat after beat, the flight through the elements, a queue of results.
 """
 
 from __future__ import annotations

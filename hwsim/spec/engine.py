@@ -83,9 +83,7 @@ class Engine(SpecPart):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    engine: Annotated[str, Values("lower-case letters, digits, `_`, `.`, `-`")] = Field(
-        pattern=r"^[a-z][a-z0-9_.-]*$"
-    )
+    engine: Annotated[str, Values("lower-case letters, digits, `_`, `.`, `-`")] = Field(pattern=r"^[a-z][a-z0-9_.-]*$")
     """Its name."""
     summary: Annotated[str, Values("text")] = ""
     """The engine in a line."""
@@ -175,8 +173,9 @@ class Engine(SpecPart):
         return StreamSizes(1, self.rows * self.columns * self.unit.output.container_bits, self.ports.d)
 
     def step_cycles(self) -> dict[str, int]:
-        """Cycles that each part needs for a step of long sums, the slowest of which sets the pace: the beats themselves,
-        the wait of a context for its sum, and every stream's words.
+        """Cycles that each part needs for a step of long sums, the slowest of which sets the pace.
+
+        The beats themselves, the wait of a context for its sum, and every stream's words.
         """
         return {
             "beats": self.contexts,

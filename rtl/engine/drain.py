@@ -46,7 +46,8 @@ class Drain(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m, shape = Module(), self.shape
         tiles = [Signal(shape.size, name=f"tile{place}", reset_less=True) for place in range(shape.depth)]
-        contexts = [Signal(len(self.of_context), name=f"context{place}", reset_less=True) for place in range(shape.depth)]
+        bits = len(self.of_context)
+        contexts = [Signal(bits, name=f"context{place}", reset_less=True) for place in range(shape.depth)]
         put, take = (Signal(range(max(2, shape.depth)), name=name) for name in ("put", "take"))
         count = Signal(range(shape.depth + 1), name="count")
         at = Signal(range(max(2, shape.words)), name="at")

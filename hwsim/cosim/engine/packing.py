@@ -2,7 +2,8 @@
 
 A step of A brings, for each of its slices and each row of the tile, the codes of a group of products, lane 0 in the low
 bits, and above them the codes of its scales. Rows stand side by side, slices after each other, and a step is filled up
-with zeros to whole words. B's columns stand so too. C and D have a tile for each context, its elements row by row.
+with zeros to whole words. B's columns stand so too. C has the tiles of all contexts after each other, their elements
+row by row, and is filled up so; each tile of D by itself.
 """
 
 from __future__ import annotations
@@ -130,10 +131,7 @@ def addend_frames(engine: Engine, addends: Codes) -> Frames:
     if addend is None or port is None:
         raise InputError(f"{engine.name} must have a stream of addends")
     tiles = tiles_of(engine, addends)
-    return Frames([
-        [word for tile in tile_words(addend.container_bits, port, macro) for word in tile]
-        for macro in tiles.reshape(-1, *tiles.shape[2:])
-    ])  # fmt: skip
+    return Frames(tile_words(addend.container_bits, port, tiles.reshape(-1, tiles.shape[2] * tiles.shape[3])))
 
 
 def matrix_of(engine: Engine, frames: Sequence[Sequence[int]], shape: tuple[int, int]) -> NDArray[np.uint64]:
@@ -141,7 +139,9 @@ def matrix_of(engine: Engine, frames: Sequence[Sequence[int]], shape: tuple[int,
     (height, width), (r, c), bits = engine.macro, engine.reuse, engine.unit.output.container_bits
     rows, columns, d = -(-shape[0] // height), -(-shape[1] // width), engine.results
     elements = engine.rows * engine.columns
-    data = np.frombuffer(b"".join(word.to_bytes(d.width // 8, "little") for frame in frames for word in frame), np.uint8)
-    stream = np.unpackbits(data, bitorder="little").reshape(rows, columns, r * c, -1)[..., : elements * bits]
-    tiles = codes_of_bits(stream, bits).reshape(rows, columns, r, c, engine.rows, engine.columns)
+    data = b"".join(word.to_bytes(d.width // 8, "little") for frame in frames for word in frame)
+    stream = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little").reshape(rows, columns, r * c, -1)
+    tiles = codes_of_bits(stream[..., : elements * bits], bits).reshape(
+        rows, columns, r, c, engine.rows, engine.columns
+    )
     return tiles.transpose(0, 2, 4, 1, 3, 5).reshape(rows * height, columns * width)[: shape[0], : shape[1]]

@@ -75,42 +75,47 @@ class _Streams:
 
     @cached_property
     def joined(self) -> dict[str, NDArray[np.uint64]]:
-        """Operands of all tiles along K, each filled up to whole groups or instructions."""
-        every = {}
-        for name in ("a", "b"):
-            parts = [getattr(tile, name) for tile in self.segment.tiles]
-            lengths = [padded_products(self.engine, part.shape[1]) for part in parts]
-            every[name] = np.concatenate([np.pad(part.astype(np.uint64), ((0, 0), (0, length - part.shape[1])))
-                                          for part, length in zip(parts, lengths, strict=True)], axis=1)  # fmt: skip
-        return every
+        """Operands of all tiles along K, each filled up to whole groups or instructions; a scale for each product."""
+        every: dict[str, list[NDArray[np.uint64]]] = {}
+        for tile in self.segment.tiles:
+            for side in ("a", "b"):
+                codes = getattr(tile, side).astype(np.uint64)
+                length = padded_products(self.engine, codes.shape[1])
+                every.setdefault(side, []).append(np.pad(codes, ((0, 0), (0, length - codes.shape[1]))))
+                scales = getattr(tile, f"scale_{side}")
+                if scales is not None:
+                    block = block_lengths(self.engine.unit)["ab".index(side)]
+                    every.setdefault(f"scale_{side}", []).append(np.repeat(scales, block, axis=1)[:, :length])
+        return {name: np.concatenate(parts, axis=1) for name, parts in every.items()}
 
     def results(self, tile: MacroTile) -> list[list[int]]:
-        """The words of every context's tile: what `hwsim.gemm` returns of the steps that were summed."""
-        engine, lanes = self.engine, self.engine.unit.instruction.lanes
-        unit = engine.unit
+        """The words of every context's tile: what `hwsim.gemm` returns of the products of the steps that were summed.
+
+        Products are given in the order of the unit's groups, so that a sum may begin and end at any step.
+        """
+        engine, unit = self.engine, self.engine.unit
         if isinstance(unit, ModalUnit):
             unit = unit.mode(list(unit.modes)[tile.mode])
-        columns = [np.array([index for step in steps for index in range(step * lanes, (step + 1) * lanes)])
-                   for steps in zip(*tile.steps, strict=True)]  # fmt: skip
-        a, b = (self.joined[name][:, taken] for name, taken in zip("ab", columns, strict=True))
-        given = self.segment.tiles[tile.number if tile.addends is None else tile.addends]
-        scales = {}
+        lanes = unit.instruction.lanes
+        given: dict[str, NDArray[np.uint32] | None] = {}
+        for side, steps in zip("ab", zip(*tile.steps, strict=True), strict=True):
+            columns = np.array([index for step in steps for index in range(step * lanes, (step + 1) * lanes)])
+            given[side] = self.joined[side][:, columns].astype(np.uint32)
+            if unit.scale is not None:
+                block = block_lengths(unit)["ab".index(side)]
+                given[f"scale_{side}"] = self.joined[f"scale_{side}"][:, columns[::block]].astype(np.uint32)
         if unit.scale is not None:
             # Every row has scales of its own, which may be alike.
             of_a, of_b = block_lengths(unit)
             unit = unit.replace({"scale.a.block": [1, of_a], "scale.b.block": [of_b, 1]})
-            own = self.segment.tiles[tile.number]
-            scales = {"scale_a": _codes(own.scale_a), "scale_b": _codes(own.scale_b)}
-        c = None if tile.addends is None or given.c is None else given.c
-        codes = gemm(unit, _codes(a), _codes(b), _codes(c), **scales, transposed=True)
+        addends = None if tile.addends is None else self.segment.tiles[tile.addends].c
+        codes = gemm(
+            unit, given["a"], given["b"], None if addends is None else addends.astype(np.uint32),
+            given.get("scale_a"), given.get("scale_b"), transposed=True,
+        )  # fmt: skip
         bits = engine.unit.output.container_bits
         codes = codes.view(f"u{codes.dtype.itemsize}").astype(np.uint64) & np.uint64((1 << bits) - 1)
-        tiles = tiles_of(engine, codes)[0, 0]
-        return tile_words(bits, engine.ports.d, tiles)
-
-
-def _codes(values: Codes | None) -> NDArray[np.uint32] | None:
-    return None if values is None else values.astype(np.uint32)
+        return tile_words(bits, engine.ports.d, tiles_of(engine, codes)[0, 0])
 
 
 def record(

@@ -1,0 +1,188 @@
+"""What an engine is played: operands, and the traffic on its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.cases.bins.covering import directed
+from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.drawing import Stream
+from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.engine.packing import padded_products
+from hwsim.cosim.engine.record import MacroOperands, Segment, record
+from hwsim.formats.blocks import one_code
+from hwsim.spec import ModalUnit, Unit
+from hwsim.spec.engine import Engine
+from hwsim.tb.engine import EngineScript
+
+CHANCES = 0.1, 0.5, 0.9  # of a word in a cycle
+BURST = 23  # cycles in which a port goes, and in which it stands still
+RESETS = 200  # cycles after which a reset comes, each in turn
+LONG = 4  # instructions, or groups, of a sum of usual length
+
+
+def mode_of(engine: Engine, number: int) -> Unit:
+    """The unit of a mode."""
+    unit = engine.unit
+    return unit.mode(list(unit.modes)[number]) if isinstance(unit, ModalUnit) else unit
+
+
+def modes(engine: Engine) -> int:
+    """The number of modes."""
+    return len(engine.unit.modes) if isinstance(engine.unit, ModalUnit) else 1
+
+
+def whole_length(engine: Engine) -> int:
+    """Products of the shortest sum: of whole groups or instructions, and of whole blocks of scales."""
+    unit = engine.unit
+    lengths = [engine.unit.instruction.fill] if unit.scale is None else [unit.instruction.fill, *block_lengths(unit)]
+    return int(np.lcm.reduce(lengths))
+
+
+def laid_out(engine: Engine, cases: Sequence[Case], turn: int, mode: int) -> MacroOperands:
+    """Cases of one length in a macro tile: each in a row and a column of its own, so that every other result is one of
+    two cases' operands. turn: by how much columns are moved, so that a case can come to every element.
+    """
+    unit, (height, width) = mode_of(engine, mode), engine.macro
+    length = max(len(case.a) for case in cases)
+    padded = -(-padded_products(engine, length) // whole_length(engine)) * whole_length(engine)
+    a, b = np.zeros((height, padded), np.uint64), np.zeros((width, padded), np.uint64)
+    c = None
+    if "c" in engine.sizes():
+        c = np.zeros((height, width), np.uint64)
+    scales: dict[str, NDArray[np.uint64]] = {}
+    if unit.scale is not None:
+        for side, count, block in zip("ab", (height, width), block_lengths(unit), strict=True):
+            one = one_code(getattr(unit.scale, side).format)
+            scales[f"scale_{side}"] = np.full((count, padded // block), one, np.uint64)
+    for row in range(max(height, width)):
+        case = cases[row % len(cases)]
+        i, j = row % height, (row + turn) % width
+        if row < height:
+            a[i, : len(case.a)] = case.a
+        if row < width:
+            b[j, : len(case.b)] = case.b
+        if c is not None:
+            c[i, j] = case.c
+        for side, at, given, count in (("a", i, case.scale_a, height), ("b", j, case.scale_b, width)):
+            if given and row < count:
+                scales[f"scale_{side}"][at, : len(given)] = given
+    return MacroOperands(a, b, c, scales.get("scale_a"), scales.get("scale_b"), mode)
+
+
+def tiles_of_cases(engine: Engine, cases: Sequence[Case], mode: int, turn: int = 0) -> Iterator[MacroOperands]:
+    """Macro tiles that hold cases, as many as have a row and a column of their own."""
+    least = min(engine.macro)
+    for _, group in groupby(sorted(cases, key=lambda case: len(case.a)), key=lambda case: len(case.a)):
+        alike = list(group)
+        for first in range(0, len(alike), least):
+            turn += 1
+            yield laid_out(engine, alike[first : first + least], turn, mode)
+
+
+def drawn(engine: Engine, name: str, count: int, seed: int) -> list[MacroOperands]:
+    """So many macro tiles of random cases of several lengths and kinds; modes take turns."""
+    every = []
+    for mode in range(modes(engine)):
+        unit = mode_of(engine, mode)
+        cases = random_cases(unit, count * min(engine.macro), seed)
+        every.append(list(tiles_of_cases(engine, cases, mode)))
+    turns = [tile for row in zip(*every, strict=False) for tile in row]
+    stream = Stream(seed, engine.name, "engine", name)
+    return [turns[stream.randrange(len(turns))] for _ in range(count)]
+
+
+def _sometimes(chance: float, stream: Stream) -> Iterator[bool]:
+    while True:
+        yield stream.random() < chance
+
+
+def _bursts(first: int) -> Iterator[bool]:
+    return cycle([*[True] * BURST, *[False] * BURST][first:] + [True] * first)
+
+
+def scripts(engine: Engine, seed: int, tiles: int = 12) -> Iterator[EngineScript]:
+    """Every suite of an engine, one after another. tiles: macro tiles of each."""
+    ports = [*engine.sizes(), "d"]
+
+    def stream(*names: str | int) -> Stream:
+        return Stream(seed, engine.name, "engine", *names)
+
+    def played(name: str, segments: Sequence[Segment], patterns: dict[str, Iterator[bool]]) -> EngineScript:
+        takes = patterns.pop("d", None)
+        return record(engine, name, segments, patterns, takes)
+
+    usual = drawn(engine, "usual", tiles, seed)
+    yield played("full", [Segment(usual)], {})
+    for port in ports:
+        for chance in CHANCES:
+            some = usual[: max(2, tiles // 3)]
+            yield played(f"{port}-{chance:.0%}", [Segment(some)], {port: _sometimes(chance, stream(port, str(chance)))})
+    yield played("gaps", [Segment(usual)], {port: _sometimes(0.6, stream("gaps", port)) for port in ports})
+    yield played("bursts", [Segment(usual)], {port: _bursts(7 * at % BURST) for at, port in enumerate(ports)})
+    yield played("lengths-of-k", [Segment(_lengths(engine, seed))], {"d": _sometimes(0.8, stream("lengths"))})
+    yield played("directed", [Segment(_directed(engine, seed))], {})
+    resets = [Segment(usual[:4], cycles=cycles) for cycles in range(1, RESETS + 1)]
+    often = {port: _sometimes(0.8, stream("resets", port)) for port in ports}
+    yield played("resets", [*resets, Segment(usual[:2])], often)
+    for name, segments in (("frames-of-other-lengths", _unequal(engine, usual)),
+                           ("frames-that-end-early", _early(engine, usual))):  # fmt: skip
+        if some_segments := list(segments):
+            yield played(name, some_segments, {"b": _sometimes(0.7, stream(name))})
+
+
+def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
+    """Sums of the shortest length after long ones, and tails."""
+    every = []
+    for mode in range(modes(engine)):
+        unit, whole = mode_of(engine, mode), whole_length(engine)
+        cases = [case for case in random_cases(unit, 64, seed + 1) if len(case.a) <= whole]
+        longer = [case for case in random_cases(unit, 64, seed + 2) if len(case.a) > whole]
+        for short, long in zip(cases[:3], longer[:3], strict=False):
+            every += [*tiles_of_cases(engine, [long], mode), *tiles_of_cases(engine, [short], mode)]
+    return every
+
+
+def _directed(engine: Engine, seed: int, most: int = 64) -> list[MacroOperands]:
+    """The units' directed cases, each at another element than in the tile before."""
+    every = []
+    for mode in range(modes(engine)):
+        cases = directed(mode_of(engine, mode), seed)
+        stride = max(1, len(cases) // (most * min(engine.macro)))
+        every += list(tiles_of_cases(engine, cases[::stride], mode))
+    return every
+
+
+def _unscaled(engine: Engine) -> bool:
+    """True if a sum that ends elsewhere is one that the unit can return: scales of blocks longer than a step, and
+    instructions of several groups, it cannot be cut in.
+    """
+    return whole_length(engine) == engine.unit.instruction.lanes
+
+
+def _unequal(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment]:
+    """Frames of A, then of B, that end a step too early: the sum ends, and the rest is another."""
+    long = [tile for tile in tiles if tile.a.shape[1] >= 2 * engine.unit.instruction.lanes][:2]
+    if not (_unscaled(engine) and long and "c" not in engine.sizes()):
+        return
+    for side in ("a", "b"):
+        words = engine.sizes()[side].words  # type: ignore[index]
+        for tile in long:
+            steps = tile.a.shape[1] // engine.unit.instruction.lanes
+            lasts = [place == words - 1 or place == steps * words - 1 for place in range(steps * words)]
+            yield Segment([tile], {side: lasts})
+
+
+def _early(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment]:
+    """A frame that ends in the middle of a step, which `error` says, and nothing else."""
+    for side in ("a", "b"):
+        words = engine.sizes()[side].words
+        if words > 1:
+            tile = tiles[0]
+            steps = tile.a.shape[1] // engine.unit.instruction.lanes
+            lasts = [place in (0, steps * words - 1) for place in range(steps * words)]
+            yield Segment([tile], {side: lasts})
