@@ -105,9 +105,9 @@ def _bursts(first: int) -> Iterator[bool]:
     return cycle([*[True] * BURST, *[False] * BURST][first:] + [True] * first)
 
 
-def scripts(engine: Engine, seed: int, tiles: int = 12) -> Iterator[EngineScript]:
-    """Every suite of an engine, one after another. tiles: macro tiles of each."""
-    ports = [*engine.sizes(), "d"]
+def scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[EngineScript]:
+    """Every suite of an engine, one after another. small: few macro tiles, a reset after every tenth cycle."""
+    ports, tiles = [*engine.sizes(), "d"], 3 if small else 12
 
     def stream(*names: str | int) -> Stream:
         return Stream(seed, engine.name, "engine", *names)
@@ -116,19 +116,21 @@ def scripts(engine: Engine, seed: int, tiles: int = 12) -> Iterator[EngineScript
         takes = patterns.pop("d", None)
         return record(engine, name, segments, patterns, takes)
 
+    def often(name: str, chance: float) -> dict[str, Iterator[bool]]:
+        return {port: _sometimes(chance, stream(name, port)) for port in ports}
+
     usual = drawn(engine, "usual", tiles, seed)
+    some = [Segment(usual[: max(2, tiles // 3)])]
     yield played("full", [Segment(usual)], {})
     for port in ports:
-        for chance in CHANCES:
-            some = usual[: max(2, tiles // 3)]
-            yield played(f"{port}-{chance:.0%}", [Segment(some)], {port: _sometimes(chance, stream(port, str(chance)))})
-    yield played("gaps", [Segment(usual)], {port: _sometimes(0.6, stream("gaps", port)) for port in ports})
+        for chance in CHANCES[: 1 if small else None]:
+            yield played(f"{port}-{chance:.0%}", some, {port: _sometimes(chance, stream(port, str(chance)))})
+    yield played("gaps", [Segment(usual)], often("gaps", 0.6))
     yield played("bursts", [Segment(usual)], {port: _bursts(7 * at % BURST) for at, port in enumerate(ports)})
     yield played("lengths-of-k", [Segment(_lengths(engine, seed))], {"d": _sometimes(0.8, stream("lengths"))})
-    yield played("directed", [Segment(_directed(engine, seed))], {})
-    resets = [Segment(usual[:4], cycles=cycles) for cycles in range(1, RESETS + 1)]
-    often = {port: _sometimes(0.8, stream("resets", port)) for port in ports}
-    yield played("resets", [*resets, Segment(usual[:2])], often)
+    yield played("directed", [Segment(_directed(engine, seed, 4 if small else 64))], {})
+    resets = [Segment(usual[:4], cycles=cycles) for cycles in range(1, RESETS + 1, 10 if small else 1)]
+    yield played("resets", [*resets, Segment(usual[:2])], often("resets", 0.8))
     for name, segments in (("frames-of-other-lengths", _unequal(engine, usual)),
                            ("frames-that-end-early", _early(engine, usual))):  # fmt: skip
         if some_segments := list(segments):
@@ -147,7 +149,7 @@ def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
     return every
 
 
-def _directed(engine: Engine, seed: int, most: int = 64) -> list[MacroOperands]:
+def _directed(engine: Engine, seed: int, most: int) -> list[MacroOperands]:
     """The units' directed cases, each at another element than in the tile before."""
     every = []
     for mode in range(modes(engine)):

@@ -1,0 +1,136 @@
+"""`hwsim engine`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hwsim.base.files import written
+from hwsim.base.processes import scratch_folder
+from hwsim.base.text import counted
+from hwsim.cli.app import app
+from hwsim.cli.cosim import MISMATCH, Simulators
+from hwsim.cli.output import AsJson, note, print_json, print_table, say
+from hwsim.cli.progress import Progress
+from hwsim.cli.rtl import need_amaranth, target_file
+from hwsim.spec.engine import Engine, load_engine
+
+if TYPE_CHECKING:
+    from hwsim.tb.engine import EngineMismatch, EngineOutcome
+
+
+@app.command()
+def engine(
+    file: Annotated[Path, typer.Argument(metavar="ENGINE.yaml", help="An engine's file (hwsim docs engine).")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Verilog: a file, a folder (TOP.sv in it), or - for here."),
+    ] = None,
+    cosim: Annotated[
+        bool, typer.Option("--cosim", help="Play every suite, and compare every port in every cycle.")
+    ] = False,
+    sim: Annotated[Simulators, typer.Option(help="With --cosim: the simulators to run on.")] = Simulators.VERILATOR,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="With --cosim: where logs and jobs stay.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a matrix engine's file, write it as Verilog, and show that it does what its model says, cycle by cycle.
+
+    \b
+    hwsim engine mx-core.yaml                    what a designer asks first: products a cycle, words, utilisation
+    hwsim engine mx-core.yaml -o build/          build/mx_core.sv
+    hwsim engine mx-core.yaml --cosim            on Verilator; --sim icarus, in small, or both
+
+    \b
+    Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
+    and kinds, directed cases at changing elements, ports that wait, resets, frames that do not agree.
+    Exit status: 0 all is equal; 1 a mismatch; 2 bad usage or input; 3 a tool is missing.
+    """
+    loaded = load_engine(file)
+    facts = list(loaded.facts())
+    if not cosim:
+        if output is not None:
+            _write(loaded, output)
+        elif as_json:
+            print_json({"engine": loaded.model_dump(mode="json"), "facts": facts, "sha256": loaded.digest})
+        else:
+            say(f"{loaded.name}: {loaded.summary}" if loaded.summary else loaded.name)
+            for fact in facts:
+                say(f"  {fact}")
+            say(f"  sha256 {loaded.digest}")
+        return
+    if output is not None:
+        _write(loaded, output)
+    need_amaranth()
+    rows = []
+    for simulator in sim.names:
+        with Progress(f"{loaded.name} on {simulator}") as bar:
+            rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, keep, bar)]
+    _tell(loaded, rows, as_json)
+    if any(outcome.count for _, outcome in rows):
+        raise typer.Exit(MISMATCH)
+
+
+def _write(loaded: Engine, output: str) -> None:
+    need_amaranth()
+    # Amaranth takes a while to import, which the other uses need not wait for.
+    from hwsim.rtl import module_name
+    from hwsim.rtl.engine.top import engine_verilog
+
+    text = engine_verilog(loaded)
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    target = target_file(output, f"{module_name(loaded.name)}.sv")
+    with written(target) as file:
+        file.write(text.encode())
+    note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}")
+
+
+def _played(loaded: Engine, simulator: str, seed: int, keep: Path | None, bar: Progress) -> list[EngineOutcome]:
+    from hwsim.cosim.engine.run import play
+    from hwsim.cosim.engine.suites import scripts
+
+    small = simulator == "icarus"
+    made = []
+    for script in scripts(loaded, seed, small=small):
+        bar.step(f"recorded {script.name}")
+        made.append(script)
+    with nullcontext(keep / simulator) if keep is not None else scratch_folder() as folder:
+        bar.step("simulating")
+        return play(loaded, made, folder, simulator, seed)
+
+
+def _tell(loaded: Engine, rows: list[tuple[str, EngineOutcome]], as_json: bool) -> None:
+    header = ("simulator", "suite", "cycles", "words of results", "differences")
+    table = [
+        (simulator, each.name, f"{each.cycles:,}", f"{each.words:,}", f"{each.count:,}") for simulator, each in rows
+    ]
+    if as_json:
+        print_json({"engine": loaded.name, "sha256": loaded.digest, "suites": [
+            {"simulator": simulator, "suite": each.name, "cycles": each.cycles, "words": each.words,
+             "differences": each.count, "first": [vars(one) for one in each.mismatches[:8]]} for simulator, each in rows
+        ]})  # fmt: skip
+        return
+    print_table(header, table, right=(2, 3, 4))
+    for simulator, each in rows:
+        for one in each.mismatches[:3]:
+            say(f"{simulator}, {each.name}: {_worded(one)}")
+    cycles, words = sum(each.cycles for _, each in rows), sum(each.words for _, each in rows)
+    wrong = sum(each.count for _, each in rows)
+    same = "every port as the model has it in each, every word as hwsim.gemm" if not wrong else f"{wrong:,} differ"
+    say(f"{loaded.name}: {cycles:,} cycles, {words:,} words of results: {same}")
+
+
+def _worded(one: EngineMismatch) -> str:
+    def shown(value: Any) -> str:
+        return "unknown" if value < 0 else f"{value:#x}"
+
+    word = f", word {one.word}" if one.word >= 0 else ""
+    return f"cycle {one.cycle}{word}: {one.port} is {shown(one.got)}, not {shown(one.expected)}"
