@@ -24,7 +24,7 @@ def drawn_engine(seed: int, number: int) -> Engine:
         at += 1
         modal = modes_of(drawn) if stream.random() < 0.2 else None
         unit: Specified = drawn.unit if modal is None else modal
-        if not supports(unit) or wide_codes(unit):
+        if not supports(unit) or any(wide_codes(drawn.unit)):
             continue
         try:
             engine = load_engine({**_keys(stream, unit, drawn.pipeline.cuts), "engine": f"engine-{seed}-{number}"})

@@ -138,13 +138,11 @@ def scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[Engin
 
 
 def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
-    """Sums of the shortest length after long ones, and tails."""
+    """The shortest sums after longer ones, where the unit has any."""
     every = []
     for mode in range(modes(engine)):
-        unit, whole = mode_of(engine, mode), whole_length(engine)
-        cases = [case for case in random_cases(unit, 64, seed + 1) if len(case.a) <= whole]
-        longer = [case for case in random_cases(unit, 64, seed + 2) if len(case.a) > whole]
-        for short, long in zip(cases[:3], longer[:3], strict=False):
+        cases = sorted(random_cases(mode_of(engine, mode), 64, seed + 1), key=lambda case: len(case.a))
+        for short, long in zip(cases[:3], cases[:-4:-1], strict=True):
             every += [*tiles_of_cases(engine, [long], mode), *tiles_of_cases(engine, [short], mode)]
     return every
 

@@ -1,0 +1,110 @@
+"""Engines' RTL: every port in every cycle as the model has it, every word as `hwsim.gemm` returns it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from conftest import at_hand
+from engine.engines import engine
+
+from hwsim.cosim.engine.draw import drawn_engine
+from hwsim.cosim.engine.run import play
+from hwsim.cosim.engine.suites import scripts
+from hwsim.rtl.engine.top import engine_verilog
+from hwsim.spec.engine import Engine
+from hwsim.tb.engine import EngineOutcome
+
+
+def played(built: Engine, folder: Path, simulator: str, verilog: str | None = None) -> list[EngineOutcome]:
+    with at_hand():
+        return play(built, list(scripts(built, 1, small=True)), folder, simulator, verilog=verilog)
+
+
+def agrees(outcomes: list[EngineOutcome]) -> None:
+    assert {outcome.name: outcome.mismatches[:3] for outcome in outcomes if outcome.count} == {}
+    assert sum(outcome.words for outcome in outcomes) > 100 and sum(outcome.cycles for outcome in outcomes) > 1000
+
+
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_an_engine_is_its_model(simulator: str, tmp_path: Path) -> None:
+    agrees(played(engine(), tmp_path, simulator))
+
+
+def test_sums_wait_where_contexts_are_few(tmp_path: Path) -> None:
+    agrees(played(engine(reuse=[1, 2]), tmp_path, "icarus"))
+
+
+def test_an_engine_without_addends_tells_of_frames_of_other_lengths(tmp_path: Path) -> None:
+    outcomes = played(engine(addends=False), tmp_path, "icarus")
+    agrees(outcomes)
+    assert {"frames-of-other-lengths", "frames-that-end-early"} <= {outcome.name for outcome in outcomes}
+
+
+UNITS = {  # of every method and place of scales, with addends where they take some
+    "hopper-wgmma-e4m3-f32": True, "mx-any": False, "deepseek-v3-e4m3-f32-scaled": True,
+    "blackwell-mxf4nvf4-e2m1-f32": True, "exact-e4m3-f32": True, "cdna3-mfma-e4m3fnuz-f32": True,
+    "hopper-mma-e4m3-f16": True, "cdna2-mfma-f16-f32": True, "int8-i32": True, "sequential-e4m3-bf16": False,
+    "hfp8-hybrid": False, "mxfp4-e2m1-f32": True,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", UNITS)
+def test_engines_of_every_method_are_their_models(unit: str, tmp_path: Path) -> None:
+    ports = {"a": 128, "b": 256, "d": 64} | ({"c": 64} if UNITS[unit] else {})
+    agrees(played(engine(unit, ports=ports), tmp_path, "verilator"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20))
+def test_a_random_engine_is_its_model(number: int, tmp_path: Path) -> None:
+    outcomes = played(drawn_engine(1, number), tmp_path, "verilator")
+    assert {outcome.name: outcome.mismatches[:3] for outcome in outcomes if outcome.count} == {}
+
+
+class EngineMutant(NamedTuple):
+    """A change of an engine's Verilog, once or everywhere, by which it is wrong."""
+
+    what: str
+    old: str
+    new: str
+    contexts: int = 4
+
+
+MUTANTS = (
+    EngineMutant("all elements of a row take the first column's factors", ".b_sig(b_sig[j])", ".b_sig(b_sig[0])"),
+    EngineMutant("rows take the wrong slice", "a_slices[i*32 +: 32]", "a_slices[(1-i)*32 +: 32]"),
+    EngineMutant("addends are transposed", "c_slices[(i*3 + j)*32 +: 32]", "c_slices[(j*2 + i)*32 +: 32]"),
+    EngineMutant("results of two elements change places", "results[(i*3 + j)*32", "results[(i*3 + 2 - j)*32"),
+    EngineMutant("sums go on after the last step", "continues <= ~last;", "continues <= 1'b1;"),
+    EngineMutant("sums never go on", "continues <= ~last;", "continues <= 1'b0;"),
+    EngineMutant("what a beat hands on is another context's", ".carries_context(carries_context)",
+                 ".carries_context(enters_context)"),
+    EngineMutant("a context does not wait for its sum", "assign waits = ", "assign waits = 1'b0 & ", 1),
+    EngineMutant("A's bank is released with each row", ".release_i(release_w)", ".release_i(goes & column)"),
+    EngineMutant("a word is taken where there is no room", "assign tready = ", "assign tready = 1'b1 | "),
+    EngineMutant("the queue takes one tile too many", "assign ready = count != 2'd2;", "assign ready = 1'b1;"),
+    EngineMutant("a frame of results ends with each tile", "assign tlast = ", "assign tlast = 1'b1 | "),
+    EngineMutant("frames of other lengths are not told of", "assign lengths = ", "assign lengths = 1'b0 & "),
+    EngineMutant("an early end of a frame is not told of", "assign early = ", "assign early = 1'b0 & "),
+    EngineMutant("an error is forgotten", "error | {frames, lengths}", "{frames, lengths}"),
+    EngineMutant("a reset leaves a bank full", "full <= 2'd0;", "full <= full;"),
+    EngineMutant("a reset leaves a sum open", "      continues <= 1'b0;\n    end\n  end", "    end\n  end"),
+    EngineMutant("an element stops while others go on", ".enable(enable),\n        .continues(continues)",
+                 ".enable(enable & (i == 0)),\n        .continues(continues)"),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.what.replace(" ", "-") for mutant in MUTANTS])
+def test_a_mutant_is_caught(mutant: EngineMutant, tmp_path: Path) -> None:
+    built = engine(addends="c_slices" in mutant.old, reuse=[1, 1] if mutant.contexts == 1 else [2, 2])
+    text = engine_verilog(built)
+    assert mutant.old in text
+    try:
+        outcomes = played(built, tmp_path, "icarus", text.replace(mutant.old, mutant.new, 1))
+    except RuntimeError:
+        return  # it never came to an end
+    assert any(outcome.count for outcome in outcomes), mutant.what
