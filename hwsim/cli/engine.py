@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,9 +34,6 @@ def engine(
     ] = False,
     sim: Annotated[Simulators, typer.Option(help="With --cosim: the simulators to run on.")] = Simulators.VERILATOR,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
-    keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="DIR", help="With --cosim: where logs and jobs stay.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a matrix engine's file, write it as Verilog, and show that it does what its model says, cycle by cycle.
@@ -71,7 +67,7 @@ def engine(
     rows = []
     for simulator in sim.names:
         with Progress(f"{loaded.name} on {simulator}") as bar:
-            rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, keep, bar)]
+            rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, bar)]
     _tell(loaded, rows, as_json)
     if any(outcome.count for _, outcome in rows):
         raise typer.Exit(MISMATCH)
@@ -93,7 +89,7 @@ def _write(loaded: Engine, output: str) -> None:
     note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}")
 
 
-def _played(loaded: Engine, simulator: str, seed: int, keep: Path | None, bar: Progress) -> list[EngineOutcome]:
+def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[EngineOutcome]:
     from hwsim.cosim.engine.run import play
     from hwsim.cosim.engine.suites import scripts
 
@@ -102,7 +98,7 @@ def _played(loaded: Engine, simulator: str, seed: int, keep: Path | None, bar: P
     for script in scripts(loaded, seed, small=small):
         bar.step(f"recorded {script.name}")
         made.append(script)
-    with nullcontext(keep / simulator) if keep is not None else scratch_folder() as folder:
+    with scratch_folder() as folder:
         bar.step("simulating")
         return play(loaded, made, folder, simulator, seed)
 

@@ -101,8 +101,6 @@ class Engine(SpecPart):
     """Its streams."""
     drain: Positive = 2
     """Tiles of results that can wait."""
-    control: Literal["none", "axi-lite"] = "none"
-    """Registers: identity, sizes, mode, reset, counters; or ports for the mode and errors alone."""
 
     @model_validator(mode="after")
     def _rules(self) -> Engine:

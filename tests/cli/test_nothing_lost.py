@@ -41,6 +41,7 @@ from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
 from hwsim.prove import run as proving
 from hwsim.prove.qualify import run as qualifying
 from hwsim.prove.qualify.run import Qualification
+from hwsim.rtl.engine import top as engine_verilog
 
 UNIT = """unit: int8x2
 operands: {a: int8, b: int8, addend: i32}
@@ -48,6 +49,7 @@ instruction: {k: 2, lanes: 2}
 sum: {method: exact}
 result: {format: i32, rounding: rz, overflow: wrap}
 """
+ENGINE = "engine: e\nunit: int8x2.yaml\nrows: 2\ncolumns: 2\nports: {a: 32, b: 32, d: 32}\n"
 FP8_UNIT = "hopper-wgmma-e4m3-f32"
 GPU_UNIT, INSTRUCTION = "hopper-mma-f16-f32", "mma.m16n8k16.f32.f16.f16"
 MINE = "mine, and nobody else's\n"
@@ -94,6 +96,11 @@ def _quick_verilog(patch: pytest.MonkeyPatch, here: Path) -> None:
     patch.setattr(hwsim.rtl, "verilog", lambda *_, **__: "module m; endmodule\n")
     patch.setattr(project, "project_files", lambda *_: {"m.core": "CAPI=2:\n", "m.sdc": "# a clock\n"})
     patch.setattr(streams_designs, "stream_verilog", lambda *_, **__: "module m; endmodule\n")
+
+
+def _quick_engine(patch: pytest.MonkeyPatch, here: Path) -> None:
+    patch.setattr(engine_verilog, "engine_verilog", lambda _: "module m; endmodule\n")
+    (here / "engine.yaml").write_text(ENGINE)
 
 
 def _quick_microscope(patch: pytest.MonkeyPatch, here: Path) -> None:
@@ -186,6 +193,7 @@ WRITERS = (
     Writer("--output", "cosim int8x2.yaml -o {out} --seed 1", folder=True, quick=_quick_cosim),
     Writer("--report", "check set answers --report {out}", folder=True, quick=_answers),
     Writer("--output", "rtl int8x2.yaml -o {out}", quick=_quick_verilog),
+    Writer("--output", "engine engine.yaml -o {out}", quick=_quick_engine),
     Writer("--output", "rtl int8x2.yaml --project -o {out}", folder=True, quick=_quick_verilog),
     Writer("--output", "converter e2m1 e3m2 -o {out}", quick=_quick_verilog),
     Writer("--report", "converter e2m1 e3m2 --cosim --seed 1 --report {out}", folder=True, quick=_quick_streams),

@@ -95,8 +95,9 @@ def _rtl_modules() -> list[Any]:
 
 
 MUTANTS = [
-    Mutant("zeroed output", HOPPER, (DIRECTED, RANDOM, BUSY), dot_unit.DotUnit._output, "Mux(path.o.nan, nan, padded)",
-           "0"),
+    Mutant("zeroed output", HOPPER, (DIRECTED, RANDOM, BUSY), dot_unit.result_code,
+           "Mux(last.o.nan, unit.nan, Cat(Const(0, unit.output.padding), last.o.code))",
+           "Const(0, unit.output.container_bits)"),
     Mutant("dropped lane", HOPPER, (DIRECTED, RANDOM), align.Align.compute, "ones.eq(ones)",
            "ones.eq(0 if lane == 2 else ones)"),
     Mutant("dropped addend", HOPPER, (DIRECTED, RANDOM), align.Align.compute, "ones.eq(ones)",
@@ -149,7 +150,7 @@ MUTANTS = [
            "complement(kept | guard | sticky, sign), sign", "complement(kept | guard, sign), sign"),
     Mutant("context mixed up at the output", HOPPER, (DIRECTED, RANDOM), dot_unit.DotUnit._flight,
            "self.o.payload.context.eq(beat.context)", "self.o.payload.context.eq(beat.context & ~1)"),
-    Mutant("partial sum of another context", HOPPER, (RANDOM, BUSY), dot_unit.DotUnit._carry, "carried.of(context)",
+    Mutant("partial sum of another context", HOPPER, (RANDOM, BUSY), dot_unit.carry, "carried.of(context)",
            "carried.of(context ^ 1)"),
     Mutant("beat does not wait for its context", HOPPER, (HANDSHAKE, BUSY), dot_unit.DotUnit._ready,
            "advance & (payload.first | ~waits)", "advance"),

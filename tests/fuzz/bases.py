@@ -69,6 +69,14 @@ def units(folder: Path) -> None:
         _matrices(one, np.uint8)
 
 
+def engines(folder: Path) -> None:
+    """Matrix engines of a preset, of a unit that is written out, and of several modes."""
+    sizes = {"rows": 2, "columns": 3, "reuse": [2, 1], "ports": {"a": 64, "b": 32, "c": "none", "d": 8}, "drain": 1}
+    for unit in ("mxfp8-e4m3-f32", yaml.safe_load(UNIT), "fp8-any"):
+        name = unit if isinstance(unit, str) else "own"
+        _write(folder / name, "e.yaml", yaml.safe_dump({"engine": "e", "unit": unit, **sizes}, sort_keys=False))
+
+
 def small(folder: Path) -> None:
     """The smallest unit."""
     _write(folder, "u.yaml", UNIT)

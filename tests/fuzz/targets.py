@@ -68,6 +68,10 @@ TARGETS = (
         weight=1, dear=True, written=("out.v",), names=OF_UNITS,
     ),
     Target(
+        name="engine", make=bases.engines, subjects=("e.yaml",), commands=("engine e.yaml", "engine e.yaml --json"),
+        reads=("engine file",), weight=2,
+    ),
+    Target(
         name="capture-unit", make=bases.one(bases.small), subjects=("u.yaml",), weight=1,
         commands=("capture cases u.yaml -o cases.txt --cases 1",), reads=("capture cases units",),
         written=("cases.txt",),

@@ -33,7 +33,7 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "capture plans output", "explain output", "fuzz output",
+    "capture plans output", "engine output", "explain output", "fuzz output",
     "gemm output", "plan fit output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip

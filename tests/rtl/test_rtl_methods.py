@@ -212,9 +212,9 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     ),
     "the first scale": (
         "narrow-fma",
-        dot_unit.DotUnit._position,
-        "kept.of(payload.context)",
-        "entering_scale ^ 0x800000",
+        dot_unit.scale_of_partial,
+        "kept.of(context)",
+        "scale ^ 0x800000",
     ),
     "addend of another format": (
         "promoted-f16",
