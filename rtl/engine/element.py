@@ -43,7 +43,7 @@ def control_bits(unit: Specified, pipeline: Pipeline) -> dict[str, int]:
     return bits | contexts | {"adds_context": context, "keeps_context": context}
 
 
-class Element(wiring.Component):
+class TileElement(wiring.Component):
     """One element of a tile: the datapath, and what its sums keep. Which beat stands where, the tile's control says."""
 
     def __init__(self, unit: Specified, pipeline: Pipeline):

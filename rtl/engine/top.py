@@ -9,7 +9,7 @@ from amaranth.lib.wiring import Component
 
 from hwsim.rtl.engine.control import TileControl
 from hwsim.rtl.engine.drain import Drain, DrainShape
-from hwsim.rtl.engine.element import Element, control_bits
+from hwsim.rtl.engine.element import TileElement, control_bits
 from hwsim.rtl.engine.feed import BankShape, Feed, FeedShape
 from hwsim.rtl.engine.side import SideDecode, of_partial, side_elements
 from hwsim.rtl.hierarchy import modules
@@ -33,7 +33,7 @@ def parts(engine: Engine) -> dict[str, Component]:
         "control": TileControl(unit, pipeline),
         "row": SideDecode(unit, pipeline, 0),
         "column": SideDecode(unit, pipeline, 1),
-        "element": Element(unit, pipeline),
+        "element": TileElement(unit, pipeline),
         "drain": Drain(DrainShape(results.width, results.size, engine.drain, engine.contexts)),
     }
 

@@ -39,7 +39,8 @@ def test_sums_wait_where_contexts_are_few(tmp_path: Path) -> None:
 def test_an_engine_without_addends_tells_of_frames_of_other_lengths(tmp_path: Path) -> None:
     outcomes = played(engine(addends=False), tmp_path, "icarus")
     agrees(outcomes)
-    assert {"frames-of-other-lengths", "frames-that-end-early"} <= {outcome.name for outcome in outcomes}
+    names = {outcome.name for outcome in outcomes}
+    assert {"frames-of-other-lengths", "frames-that-end-early"} <= names
 
 
 UNITS = {  # of every method and place of scales, with addends where they take some

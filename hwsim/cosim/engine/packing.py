@@ -57,7 +57,8 @@ def words_of_bits(rows: NDArray[np.uint8], width: int) -> list[list[int]]:
 def codes_of_bits(bits: NDArray[np.uint8], width: int) -> NDArray[np.uint64]:
     """Bits (..., n * width) as codes (..., n), of at most 64 bits."""
     split = bits.reshape(*bits.shape[:-1], -1, width).astype(np.uint64)
-    return (split << np.arange(width, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+    codes: NDArray[np.uint64] = (split << np.arange(width, dtype=np.uint64)).sum(-1, dtype=np.uint64)
+    return codes
 
 
 def padded_products(engine: Engine, k: int) -> int:

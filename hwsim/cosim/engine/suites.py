@@ -131,7 +131,7 @@ def scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[Engin
     yield played("directed", [Segment(_directed(engine, seed, 4 if small else 64))], {})
     resets = [Segment(usual[:4], cycles=cycles) for cycles in range(1, RESETS + 1, 10 if small else 1)]
     yield played("resets", [*resets, Segment(usual[:2])], often("resets", 0.8))
-    for name, segments in (("frames-of-other-lengths", _unequal(engine, usual)),
+    for name, segments in (("frames-of-other-lengths", _unequal(engine, drawn(engine, "unequal", 12, seed))),
                            ("frames-that-end-early", _early(engine, usual))):  # fmt: skip
         if some_segments := list(segments):
             yield played(name, some_segments, {"b": _sometimes(0.7, stream(name))})
@@ -170,7 +170,7 @@ def _unequal(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment
     if not (_unscaled(engine) and long and "c" not in engine.sizes()):
         return
     for side in ("a", "b"):
-        words = engine.sizes()[side].words  # type: ignore[index]
+        words = engine.sizes()[side].words
         for tile in long:
             steps = tile.a.shape[1] // engine.unit.instruction.lanes
             lasts = [place == words - 1 or place == steps * words - 1 for place in range(steps * words)]
