@@ -67,6 +67,7 @@ fuzz: $(WHOLE)   ## mutated files for all that hwsim reads, five minutes
 witness: $(WHOLE) ## other teams' emulators, and this processor, beside hwsim: a million results of each instruction
 	@PYTHONPATH=tests $(BIN)/python -m witness.x86_main unpack
 	@PYTHONPATH=tests $(BIN)/python -m witness.x86_main run $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m witness.arm_main --fetch $(ARGS)
 
 lint: $(WHOLE)   ## ruff, mypy and the direction of imports
 	@$(BIN)/python -m pytest -q tests/test_quality.py

@@ -72,9 +72,13 @@ BUILDABLE = [name for name in presets() if buildable(name)]
 # Families of presets that have one rule in many formats and lengths, each of which other presets have built: of these,
 # those that are simulated and linted. The model is tested with all of them.
 FAMILIES = re.compile(
-    r"(ada-mma-e[45]m[23]xe[45]m[23]|blackwell-(tcgen05|mxf8f6f4|mma-k\d)|geforce-blackwell-mma|turing-mma|rvbna)-"
+    r"(arm|ada-mma-e[45]m[23]xe[45]m[23]|blackwell-(tcgen05|mxf8f6f4|mma-k\d)|geforce-blackwell-mma|turing-mma|rvbna)-"
 )
 OF_FAMILIES = {
+    "arm-bfmmla-bf16-f32",
+    "arm-bfmmla-bf16-f32-ebf",
+    "arm-fdot-e5m2xe4m3-f16",
+    "arm-fmlall-e4m3-f32",
     "blackwell-tcgen05-e2m1-f32",
     "blackwell-tcgen05-e5m2xe4m3-f16",
     "blackwell-mxf8f6f4-e3m2-f32",

@@ -188,7 +188,8 @@ def units(
     hwsim units --keys                                    what a file can hold, as a table in Markdown
     hwsim units --json                                    every unit by itself; or one: its keys, and sentences
 
-    Evidence: captured (its outputs were compared with real hardware's), published, documented, designed.
+    Evidence: captured (its outputs were compared with real hardware's), emulated (with an emulator's), published,
+    documented, designed.
     """
     if keys:
         print_json(objects(KEY_HEADER, key_rows())) if as_json else say(key_table())

@@ -264,6 +264,12 @@ class Forms:
         known = given.within(-half, half - 1, self.known)
         if known is not None:
             return known
+        if not given.constant and len(given.factors) == 1:
+            ((variable, factor),) = given.factors.items()
+            if variable.bits > 1 and factor << variable.bits == 1 << given.bits:  # above zeros, with the same top bit
+                low = Variable(variable.of, variable.low, variable.bits - 1)
+                top = Variable(variable.of, variable.low + variable.bits - 1, 1)
+                return Form(given.bits, 0, {low: factor, top: -half})
         low, top = self._part(given, 0, given.bits - 1), self._part(given, given.bits - 1, 1)
         return Form(given.bits, 0, {low: 1, top: -half} if given.bits > 1 else {top: -1})
 

@@ -24,6 +24,8 @@ ZeroSigns = Literal["signed", "positive"]
 # What is judged where subnormal results are flushed: the result, among the format's subnormals; or the number, after a
 # rounding with an unbounded exponent or before any (IEEE 754-2019, section 7.5).
 Tininess = Literal["result", "after", "before"]
+# Why to believe a specification, the strongest first: hardware's outputs were compared, or another team's emulator's.
+EvidenceWord = Literal["captured", "emulated", "published", "documented", "designed"]
 # Far more than any unit has, and few enough for every vector set, study and export.
 Positive = Annotated[int, Strict(), Field(ge=1, le=1 << 16)]
 Bits = Annotated[int, Strict(), Field(ge=0, le=256)]

@@ -14,6 +14,7 @@ from hwsim.formats.blocks import BlockScale
 from hwsim.spec.keys import (
     AddendFormat,
     ConvertedFormat,
+    EvidenceWord,
     FactorFormat,
     Flag,
     NoneWord,
@@ -226,8 +227,8 @@ class SharedKeys(SpecPart):
     """The unit's name."""
     summary: Annotated[str, Values("text")] = ""
     """The unit in a line."""
-    evidence: Literal["captured", "published", "documented", "designed"] = "designed"
-    """Why to believe it: outputs compared with hardware's; a publication; a vendor's document; own choice."""
+    evidence: EvidenceWord = "designed"
+    """Why to believe it: hardware's outputs, or an emulator's; a publication; a vendor's document; own choice."""
     source: Annotated[tuple[str, ...], Values("a list of texts")] = ()
     """Where that is."""
     operands: OperandRules

@@ -18,7 +18,17 @@ from hwsim.base.errors import InputTypeError
 from hwsim.formats import FixedFormat, FloatFormat, Format, get_format
 from hwsim.formats.yamlfile import RuleError, SpecError, read, validated
 from hwsim.spec.fields import checked
-from hwsim.spec.keys import ROUNDINGS, Flag, FloatOverflow, Positive, RegisterFormat, Rounding, SpecPart, Values
+from hwsim.spec.keys import (
+    ROUNDINGS,
+    EvidenceWord,
+    Flag,
+    FloatOverflow,
+    Positive,
+    RegisterFormat,
+    Rounding,
+    SpecPart,
+    Values,
+)
 from hwsim.spec.sums import own_keys
 from hwsim.spec.unit import Unit
 
@@ -169,7 +179,7 @@ class ProductPlan(SpecPart):
     """The plan's name."""
     summary: Annotated[str, Values("text")] = ""
     """The plan in a line."""
-    evidence: Literal["captured", "published", "documented", "designed"] = "designed"
+    evidence: EvidenceWord = "designed"
     """Why to believe it, as of units."""
     source: Annotated[tuple[str, ...], Values("a list of texts")] = ()
     """Where that is."""

@@ -41,7 +41,7 @@ def _stanza(uris: str, signed: str | None) -> str:
 
 
 def fetch(package: str, version: str, folder: Path = UNPACKED) -> str:
-    """Unpack a package of Debian, of a suite that has it in this version or a newer one, and return which it is.
+    """Unpack a package of Debian, of the nearest suite that has it in this version or a newer one, and return its name.
 
     Nothing is installed. Raises ToolMissing where the machine has no apt, or no suite has it.
     """
@@ -102,11 +102,12 @@ def build_guest(source: Path, program: Path) -> Path:
     """Build a program for AArch64 that needs no library. Raises ToolMissing where no compiler is at hand."""
     flags = ["-march=armv8-a", "-O2", "-Wall", "-Werror", "-ffreestanding", "-fno-builtin", "-nostdlib", "-static"]
     program.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*_compiler(), *flags, str(source), "-o", str(program)], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run([*compiler(), *flags, str(source), "-o", str(program)], check=True, stdin=subprocess.DEVNULL)
     return program
 
 
-def _compiler() -> list[str]:
+def compiler() -> list[str]:
+    """A command that compiles for AArch64. Raises ToolMissing where none is at hand."""
     if shutil.which("clang") and shutil.which("ld.lld"):
         return ["clang", "--target=aarch64-linux-none", "-fuse-ld=lld"]
     if shutil.which("aarch64-linux-gnu-gcc"):
@@ -116,3 +117,10 @@ def _compiler() -> list[str]:
     raise ToolMissing(
         "no compiler for AArch64: apt-get install clang lld, or gcc-aarch64-linux-gnu, or pip install ziglang"
     )
+
+
+def install_compiler() -> str:
+    """Install a compiler for AArch64 from PyPI, and return its name. Raises ToolMissing where it cannot be had."""
+    if _run([sys.executable, "-m", "pip", "install", "--quiet", "ziglang"], ROOT) is None:
+        raise ToolMissing("ziglang cannot be installed")
+    return "ziglang of PyPI"
