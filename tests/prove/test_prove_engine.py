@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from hwsim.cases.drawing import Stream
+from hwsim.prove import linear
 from hwsim.prove import sweeping as alike
 from hwsim.prove import sweeping as merging
 from hwsim.prove import sweeping as sameproducts
 from hwsim.prove.claims import CasesClaim, Claim, by_value, holds
-from hwsim.prove.linear import Form, Forms, Variable, equal, form
+from hwsim.prove.linear import Form, Forms, Variable, form
 from hwsim.prove.sweeping import Alike, Merging, SameProducts, _holds_of_any_products, is_one_sum
 from hwsim.prove.symbolic import Integer, OutOfTime, Truth, as_integer, paths
 from hwsim.prove.terms import (
@@ -203,8 +204,8 @@ def test_a_sign_above_zeros_is_that_of_what_is_shifted() -> None:
     shifted = op(Kind.BV_CONCAT, x, value(0, 3))
     right = op(Kind.BV_ADD, op(Kind.BV_SIGN_EXTEND, shifted, indices=[2]), y)
     wanted = {Variable("x", 0, 6): 8, Variable("x", 6, 1): -512, Variable("y", 0, 12): 1}
-    assert equal(Forms().of(right), Form(12, 0, wanted))
-    assert not equal(Forms().of(right), Form(12, 0, {**wanted, Variable("x", 6, 1): 512}))
+    assert linear.equal(Forms().of(right), Form(12, 0, wanted))
+    assert not linear.equal(Forms().of(right), Form(12, 0, {**wanted, Variable("x", 6, 1): 512}))
 
 
 def test_a_sum_that_leaves_a_term_out_is_another_form() -> None:
