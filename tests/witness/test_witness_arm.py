@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,6 +32,11 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
         pytest.skip(str(error))
 
 
+def changed(setting: Setting, change: dict[str, Any]) -> Unit:
+    keys = setting.unit.model_dump(mode="json", exclude_none=True)
+    return Unit.model_validate(keys | {part: keys[part] | values for part, values in change.items()})
+
+
 def compared(emulated: Emulator, setting: Setting, results: int) -> Count:
     count, stream = Count(), Stream(7, "sample")
     arm.compare(emulated, setting, arm.drawn(setting, 7, 0, results), stream, count)
@@ -50,6 +57,28 @@ def test_fields_of_fpmr(emulated: Emulator, osm: bool, lscale: int) -> None:
     assert not compared(emulated, Setting(two_way, "e5m2", "e4m3", osm, lscale), 6000).faults
 
 
+FLUSH = {"sum": {"flush": True, "tininess": "before"}, "result": {"subnormals": "flush", "tininess": "before"}}
+FIELDS = {
+    "RMode=RZ": (3 << 22, {"sum": {"rounding": "rz"}, "result": {"rounding": "rz", "overflow": "ieee"}}),
+    "RMode=RP": (1 << 22, {"sum": {"rounding": "ru"}, "result": {"rounding": "ru", "overflow": "ieee"}}),
+    "RMode=RM": (2 << 22, {"sum": {"rounding": "rd"}, "result": {"rounding": "rd", "overflow": "ieee"}}),
+    "FZ=1": (1 << 24, {"operands": {"daz": True}, **FLUSH}),
+}
+HEED_FPCR = [name for name in SETTINGS if re.search(r"-f16-f32|-bf16-f32-ebf|bfmlal", name)]
+FPCR = [(name, field) for name in HEED_FPCR for field in FIELDS]
+
+
+@pytest.mark.parametrize(("name", "field"), others_slow(FPCR, FPCR[::9]))
+def test_fields_of_fpcr(emulated: Emulator, name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting, (fpcr, change) = SETTINGS[name], FIELDS[field]
+    if "-f16-" in setting.preset:  # whose factors FZ leaves as they are
+        change = {part: keys for part, keys in change.items() if part != "operands"}
+    other = changed(setting, change)
+    monkeypatch.setattr(arm, "_unit", lambda *_: other)
+    instruction = setting.instruction._replace(fpcr=setting.instruction.fpcr | fpcr)
+    assert not compared(emulated, setting._replace(instruction=instruction), 6000).faults
+
+
 @pytest.mark.slow
 def test_conversions(emulated: Emulator) -> None:
     count = Count()
@@ -68,11 +97,10 @@ CHANGES = [
 
 @pytest.mark.parametrize(("name", "change"), CHANGES, ids=str)
 def test_a_sample_tells_other_units(
-    emulated: Emulator, name: str, change: dict[str, dict[str, object]], monkeypatch: pytest.MonkeyPatch
+    emulated: Emulator, name: str, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setting = next(SETTINGS[one] for one in ALWAYS if one.endswith(name))
-    keys = setting.unit.model_dump(mode="json", exclude_none=True)
-    other = Unit.model_validate(keys | {part: keys[part] | values for part, values in change.items()})
+    other = changed(setting, change)
     monkeypatch.setattr(arm, "_unit", lambda *_: other)
     assert compared(emulated, setting, 3000).faults
 
