@@ -308,25 +308,28 @@ def one_by_one(unit: Unit, k: int, cases: list[Case]) -> Iterator[Batch]:
             c = dot_codes(unit, a, b, c, None, again=True).astype(c.dtype)
 
 
+EVERY = "arm-*"
 CHUNK = 120_000  # results of one setting at a time
 
 
 def campaign(emulated: Emulator, seed: int, results: int, pattern: str, count: Count) -> Iterator[None]:
-    """Compare at least so many results of presets that fit a pattern; yields now and then.
+    """Compare so many results, about, of each instruction and pair of formats whose preset fits a pattern; yields now
+    and then.
 
     First the directed cases of every preset by every instruction that has its arithmetic, and conversions; then cases
     that are drawn, with saturation and scales at random.
     """
     stream = Stream(seed, "witness")
-    conversions(emulated, stream, count)
-    yield
+    if pattern == EVERY:
+        conversions(emulated, stream, count)
+        yield
     for setting in settings():
         if fnmatchcase(setting.preset, pattern):
             for batch in one_by_one(setting.unit, setting.instruction.layout.a.shape[1], directed(setting.unit, seed)):
                 compare(emulated, setting, batch, stream, count)
             yield
-    start = 0
-    while count.results.total() < results:
+    start, every = 0, sum(fnmatchcase(setting.preset, pattern) for setting in settings())
+    while count.results.total() < results * every:
         for setting in settings(stream):
             if fnmatchcase(setting.preset, pattern):
                 compare(emulated, setting, drawn(setting, seed, start, CHUNK), stream, count)

@@ -1,4 +1,4 @@
-"""`python -m witness`: results of other teams' emulators beside hwsim's. `make witness` runs it."""
+"""`python -m witness.arm_main`: Arm's instructions as QEMU executes them, beside hwsim's. `make witness` runs it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EVERY = 10  # seconds between lines
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Compare so many results; 1 where hwsim is wrong, 3 without QEMU. words: the process's own unless given."""
+    """Compare results; 1 where hwsim is wrong, 3 without QEMU. words: the process's own unless given."""
     parser = argparse.ArgumentParser(prog="make witness ARGS=", description="Arm's instructions, executed by QEMU.")
-    parser.add_argument("--results", type=int, default=10_000_000, help="how many, at least; 10,000,000 unless given")
+    parser.add_argument("--count", type=int, default=1_000_000, help="results of an instruction and pair of formats")
     parser.add_argument("--seed", type=int, default=1, help="of the operands; 1 unless given")
-    parser.add_argument("--unit", default="arm-*", help="presets, by a pattern")
+    parser.add_argument("--unit", default=arm.EVERY, help="presets, by a pattern")
     parser.add_argument("--json", type=Path, help="a file for the counts and the differences")
     parser.add_argument("--fetch", action="store_true", help="unpack an emulator and a compiler where there are none")
     given = parser.parse_args(words)
@@ -34,7 +34,7 @@ def main(words: Sequence[str] | None = None) -> int:
     tell(f"QEMU {emulated.version}, seed {given.seed}")
     start, count = time.monotonic(), arm.Count()
     told = start
-    for _ in arm.campaign(emulated, given.seed, given.results, given.unit, count):
+    for _ in arm.campaign(emulated, given.seed, given.count, given.unit, count):
         if time.monotonic() - told > EVERY:
             told = time.monotonic()
             tell(f"{count.results.total():,} results, {count.faults.total():,} differ, {told - start:.0f} s")
