@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hwsim.compute.gemm import gemm
     from hwsim.compute.products import dot
+    from hwsim.compute.sparse import compress
     from hwsim.compute.support import supports
     from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
@@ -30,6 +31,7 @@ __all__ = [
     "Quantized",
     "SpecError",
     "__version__",
+    "compress",
     "dequantize",
     "dot",
     "error",
@@ -49,6 +51,7 @@ _HOMES = {
     "ProductError": "hwsim.study.product_error",
     "Quantized": "hwsim.quantize",
     "SpecError": "hwsim.formats.yamlfile",
+    "compress": "hwsim.compute.sparse",
     "dequantize": "hwsim.quantize",
     "dot": "hwsim.compute.products",
     "error": "hwsim.study.product_error",

@@ -26,6 +26,7 @@ from hwsim.spec import (
     PairwiseSum,
     RoundedSum,
     SequentialSum,
+    SparseUnit,
     Sum,
     Support,
     Unit,
@@ -33,7 +34,7 @@ from hwsim.spec import (
     as_yaml,
     families,
     implemented,
-    load_specified,
+    load_any,
     load_unit,
     matching,
     pipeline,
@@ -196,16 +197,24 @@ def units(
         return
     pattern = "*" if name is None and as_json else name
     if pattern is None:
-        rows = [(row, load_specified(units[0]).evidence, summary + _count(units)) for row, summary, units in families()]
+        rows = [(row, load_any(units[-1]).evidence, summary + _count(units)) for row, summary, units in families()]
         print_table(HEADER, rows)
         return
     if "*" in pattern or "?" in pattern:
-        loaded = [load_specified(preset) for preset in matching(pattern)]
+        loaded = [load_any(preset) for preset in matching(pattern, sparse=True)]
         cells = [(unit.name, unit.evidence, unit.summary) for unit in loaded]
         print_json(objects(HEADER, cells)) if as_json else print_table(HEADER, cells)
         return
-    unit = load_specified(pattern)
-    sentences = modal_reading(unit) if isinstance(unit, ModalUnit) else reading(unit)
+    unit = load_any(pattern)
+    match unit:
+        case ModalUnit():
+            sentences = modal_reading(unit)
+        case SparseUnit():
+            sentences = sparse_reading(unit)
+        case Unit():
+            sentences = reading(unit)
+        case _:
+            assert_never(unit)
     if as_json:
         print_json({"keys": unit.model_dump(mode="json", exclude_unset=True), "sentences": [*sentences]})
         return
@@ -257,8 +266,8 @@ def _judged(tininess: Tininess) -> str:
             assert_never(tininess)
 
 
-def reading(unit: Unit) -> Iterator[str]:
-    """Sentences that describe a unit."""
+def reading(unit: Unit, availability: bool = True) -> Iterator[str]:
+    """Sentences that describe a unit. availability: and what does not support it."""
     operands, instruction, result = unit.operands, unit.instruction, unit.result
     addend = f" and an addend in {operands.addend.name}" if operands.addend else ", no addend"
     yield (
@@ -290,7 +299,18 @@ def reading(unit: Unit) -> Iterator[str]:
             f"Every {unit.promotion.interval} products, and at the end, the partial sum{_times(unit)} goes "
             f"into a register in {unit.promotion.format.name}, {unit.promotion.rounding}."
         )
-    yield from _availability(unit)
+    if availability:
+        yield from _availability(unit)
+
+
+def sparse_reading(unit: SparseUnit) -> Iterator[str]:
+    """Sentences that describe a sparse unit."""
+    rule = unit.sparsity
+    runs = "neighbours" if rule.run == 1 else f"runs of {rule.run} neighbours"
+    yield f"Of every {rule.of} {runs} along K, a keeps {rule.keep}; metadata has their indices, which ascend."
+    yield f"What a does not keep takes no part. What it keeps is multiplied and summed as by {unit.dense.name}:"
+    yield from reading(unit.dense, availability=False)
+    yield "hwsim.gemm, hwsim.dot and the model take it with metadata; sparsity is not implemented yet in all else."
 
 
 def _times(unit: Unit) -> str:

@@ -13,10 +13,11 @@ from hwsim.base.errors import InputError, InputTypeError
 from hwsim.compute.kernels.tiles import Progress
 from hwsim.compute.planned import planned
 from hwsim.compute.products import no_progress, product
+from hwsim.compute.sparse import sparse_product
 from hwsim.formats import own_dtype
 from hwsim.quantize import Quantized
 from hwsim.quantize.layouts import packed_factor
-from hwsim.spec import Unit, UnitLike, load_unit
+from hwsim.spec import SparseLike, Unit, UnitLike, load_unit
 from hwsim.spec.arguments import Side
 from hwsim.spec.plan import Number, ProductPlanLike, load_plan
 
@@ -25,7 +26,7 @@ Packed = Literal["", "a", "b", "ab"]
 
 
 def gemm(
-    unit: UnitLike,
+    unit: UnitLike | SparseLike,
     A: Any,
     B: Any,
     C: Any = None,
@@ -39,6 +40,7 @@ def gemm(
     alpha: Any = None,
     beta: Any = None,
     bias: Any = None,
+    metadata: Any = None,
 ) -> NDArray[Any]:
     """A @ B + C, every element as the unit returns it; or as a library makes it of such sums, by its plan.
 
@@ -62,6 +64,8 @@ def gemm(
     the first part of K begins with, and its scales.
     Returns (..., M, N) in the dtype that `hwsim.dot` returns; with a plan, as it would of the plan's last format. As
     many threads compute as NUMBA_NUM_THREADS says.
+    metadata: of a sparse unit (`hwsim docs sparse`), which A's codes (M, kept) are in K: an index for each, as
+    `hwsim.compress` makes them. B is (K, N) or transposed, C (M, N); without a plan, a batch, packed codes or a GPU.
     PyTorch's tensors on a CUDA device, all on one, give a tensor there, by the source that no GPU has run yet; codes
     are integers of the container's size, and are not checked. Without plan and progress.
     Raises as `hwsim.dot` does; of tensors on a GPU NotImplementedYet for a unit that it does not compute.
@@ -72,6 +76,14 @@ def gemm(
         raise InputError(f"packed must be a, b or ab, the factors that are, or empty, not {packed!r}")
     if not isinstance(transposed, bool):
         raise InputTypeError(f"transposed must be True or False, not {transposed!r}")
+    if metadata is not None:
+        others: dict[str, Any] = {"scale_a": scale_a, "scale_b": scale_b, "plan": plan, "alpha": alpha, "beta": beta}
+        for name, value in (others | {"bias": bias, "packed": packed or None}).items():
+            if value is not None:
+                raise InputError(f"{name} must not be given with metadata")
+        if any(map(is_on_gpu, (A, B, C, metadata))):
+            raise InputError("metadata goes with arrays on the host; copy tensors on a GPU to it first")
+        return sparse_product(unit, A, _transposed("B", B) if transposed else B, C, metadata, progress or no_progress)
     unit = load_unit(unit)
     on_gpu = any(map(is_on_gpu, (A, B, C, scale_a, scale_b)))
     if on_gpu and (plan is not None or progress is not None):

@@ -19,7 +19,7 @@ from hwsim.formats.blocks import per_term
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
 from hwsim.quantize import Quantized
-from hwsim.spec import Unit, UnitLike, load_unit
+from hwsim.spec import SparseLike, Unit, UnitLike, load_sparse, load_unit
 from hwsim.spec.arguments import (
     Shape,
     Side,
@@ -36,6 +36,7 @@ from hwsim.spec.arguments import (
     scale_codes,
     scale_shapes,
 )
+from hwsim.spec.sparse import gathered
 
 SIDES: tuple[Side, Side] = ("a", "b")
 # Up to this number of products the model takes about a second, which is less than loading compiled code takes.
@@ -99,7 +100,15 @@ def warm(unit: Unit) -> bool:
 WARM, LONG = 65, 4096  # rows and columns, more than a strip of them; products of a sum, at least
 
 
-def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
+def dot(
+    unit: UnitLike | SparseLike,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    metadata: Any = None,
+) -> NDArray[Any]:
     """The dot products of n pairs of rows: a[i] . b[i] + c[i], as the unit returns them.
 
     unit: a unit, a preset's name, the path of a unit's file, or its keys.
@@ -108,6 +117,7 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     instructions (`hwsim docs arithmetic`).
     c: (n,) codes, or floats, of `operands.addend`; None is +0.
     scale_a, scale_b: (n, K / block) codes of the shared scales, block being that along K; None for an unscaled unit.
+    metadata: of a sparse unit (`hwsim docs sparse`), of whose b (n, K) a has the (n, kept) that these indices name.
     Returns (n,) float64, float32 or float16 with exact bits, where the result stands in a container of binary64,
     binary32 or binary16 (NaNs with their payloads), else codes: uint8, uint16, uint32 or uint64, and of more than 64
     bits Python's integers, in an array of objects.
@@ -115,10 +125,14 @@ def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scal
     Raises TypeError for any other dtype; ValueError for a code out of range, a shape that does not fit and for what
     the unit does not take; NotImplementedYet for a unit that asks for what hwsim does not have.
     """
+    if metadata is not None:
+        sparse = load_sparse(unit)
+        a, codes, places = gathered(sparse, a, b, metadata, "(n, K)")
+        unit, b = sparse.dense, np.take_along_axis(codes, places, axis=1)
     if any(map(is_on_gpu, (a, b, c, scale_a, scale_b))):
         from hwsim.compute.cuda.device import dot_on_gpu  # which loads what compiles, and takes half a second
 
-        return dot_on_gpu(unit, a, b, c, scale_a, scale_b)  # type: ignore[no-any-return]
+        return dot_on_gpu(load_unit(unit), a, b, c, scale_a, scale_b)  # type: ignore[no-any-return]
     unit = load_unit(unit)
     definition_of(unit)
     codes_a, codes_b = factors(unit, a, b, ("n", "K"))

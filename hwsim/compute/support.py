@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Literal
 
 from hwsim.base.errors import InputError
-from hwsim.spec import Support, UnitLike, load_unit
+from hwsim.spec import SparseLike, SparseUnit, Support, UnitLike, load_any, load_unit
 
 Implementation = Literal["model", "clock", "kernels", "cuda", "rtl", "c"]
 # Imported when they are asked: each takes a while.
@@ -20,7 +20,7 @@ HOMES: dict[Implementation, str] = {
 }
 
 
-def supports(unit: UnitLike, by: Implementation) -> Support:
+def supports(unit: UnitLike | SparseLike, by: Implementation) -> Support:
     """Support of a unit by an implementation: true if it has all of it.
 
     unit: a unit, a preset's name, the path of a unit's file, or its keys.
@@ -32,5 +32,10 @@ def supports(unit: UnitLike, by: Implementation) -> Support:
     """
     if by not in HOMES:
         raise InputError(f"by must be one of {', '.join(HOMES)}, not {by!r}")
-    support: Support = import_module(HOMES[by]).supports(load_unit(unit))
+    loaded = load_any(unit)
+    if isinstance(loaded, SparseUnit):
+        if by not in ("model", "kernels"):
+            return Support(loaded.name, "is not implemented yet", ("sparsity",))
+        loaded = loaded.dense
+    support: Support = import_module(HOMES[by]).supports(load_unit(loaded))
     return support

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
-from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format, container_dtype
+from hwsim.formats import Class, Fields, FixedFormat, FloatFormat, Format, codes_of, container_dtype
 from hwsim.model.hooks import Hooks, Side, passed
 from hwsim.model.late import Added, LateAddition, LateOperands, Promoted, Promoter, late_addition, promoter_of
 from hwsim.model.methods import (
@@ -40,8 +40,19 @@ from hwsim.model.scales import (
     subgroup_sums,
 )
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
-from hwsim.spec import RoundedSum, Support, Unit, UnitLike, WindowSum, described, load_unit
+from hwsim.spec import (
+    RoundedSum,
+    SparseLike,
+    Support,
+    Unit,
+    UnitLike,
+    WindowSum,
+    described,
+    load_sparse,
+    load_unit,
+)
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
+from hwsim.spec.sparse import Sparsity, checked_metadata
 
 
 def supports(unit: Unit) -> Support:
@@ -407,8 +418,39 @@ def definition_of(unit: Unit) -> Definition:
     return Definition(unit)
 
 
-def dot(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> NDArray[Any]:
+def selected(rule: Sparsity, b: Sequence[int], indices: Sequence[int]) -> list[int]:
+    """The codes of b that what a keeps is multiplied by. indices: of each run that is kept, among its `of`.
+
+    Raises ValueError where b does not end with the last of these.
+    """
+    if len(b) * rule.keep != len(indices) * rule.run * rule.of:
+        raise InputError(f"b must have {len(indices) * rule.run * rule.of // rule.keep} factors, not {len(b)}")
+    taken: list[int] = []
+    for number, index in enumerate(indices):
+        first = (number // rule.keep * rule.of + index) * rule.run
+        taken += b[first : first + rule.run]
+    return taken
+
+
+def dot(
+    unit: UnitLike | SparseLike,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    metadata: Any = None,
+) -> NDArray[Any]:
     """The dot products of n pairs of rows, as `hwsim.dot` takes and returns them."""
+    if metadata is not None:
+        sparse = load_sparse(unit)
+        a = codes_of(sparse.dense.operands.a, a, "a")
+        indices, others = (
+            checked_metadata(sparse, metadata, a.shape),
+            codes_of(sparse.dense.operands.b, b, "b").tolist(),
+        )
+        b = [selected(sparse.sparsity, row, kept) for row, kept in zip(others, indices.tolist(), strict=True)]
+        unit = sparse.dense
     unit = load_unit(unit)
     definition, fill = definition_of(unit), unit.instruction.fill
     codes_a, codes_b = factors(unit, a, b, ("n", "K"))

@@ -1,19 +1,24 @@
 """Unit specifications: what a unit returns (`Unit`) and how hardware builds it (`Pipeline`)."""
 
 from hwsim.spec.catalog import (
+    SparseLike,
     SpecifiedLike,
     UnitLike,
     as_yaml,
     families,
+    load_any,
+    load_sparse,
     load_specified,
     load_unit,
     matching,
     modal_presets,
     presets,
+    sparse_presets,
 )
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.modes import ModalUnit, Mode, Specified, modes_of
+from hwsim.spec.sparse import SparseUnit
 from hwsim.spec.sums import (
     AlignedReadingSum,
     AlignedSum,
@@ -46,6 +51,8 @@ __all__ = [
     "RoundedSum",
     "Rounding",
     "SequentialSum",
+    "SparseLike",
+    "SparseUnit",
     "Specified",
     "SpecifiedLike",
     "Sum",
@@ -58,6 +65,8 @@ __all__ = [
     "described",
     "families",
     "implemented",
+    "load_any",
+    "load_sparse",
     "load_specified",
     "load_unit",
     "matching",
@@ -66,6 +75,7 @@ __all__ = [
     "of_modes",
     "pipeline",
     "presets",
+    "sparse_presets",
     "steps",
     "unpromised",
     "wide_codes",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
@@ -18,16 +19,20 @@ from hwsim.formats.catalog import looks_like_path, nearest
 from hwsim.formats.yamlfile import Document, Location, SpecError, explain_invalid, read, validated
 from hwsim.spec.fields import checked
 from hwsim.spec.modes import ANY, ModalUnit, Specified
+from hwsim.spec.sparse import SparseUnit
 from hwsim.spec.unit import Unit
 
 PRESETS = Path(__file__).with_name("units")
 
 # What names a unit, for `load_unit`.
 UnitLike: TypeAlias = Unit | str | Path | Mapping[str, Any]
+# What names a sparse unit, for `load_sparse`.
+SparseLike: TypeAlias = SparseUnit | str | Path | Mapping[str, Any]
 # What names a unit of one mode or of several, for `load_specified`.
 SpecifiedLike: TypeAlias = Specified | str | Path | Mapping[str, Any]
 YAML = (".yaml", ".yml")
 MOST_NAMES = 8  # of modes that an error lists
+INSTRUCTION = re.compile("-(mma|wgmma|tcgen05)-")  # in a preset's name; a sparse one's has `-sp` after it
 
 
 def presets() -> list[str]:
@@ -40,12 +45,12 @@ def modal_presets() -> list[str]:
     return list(_modal())
 
 
-def matching(pattern: str) -> list[str]:
-    """The presets whose names match a pattern, with `*` and `?` as shells have them.
+def matching(pattern: str, sparse: bool = False) -> list[str]:
+    """The presets whose names match a pattern, with `*` and `?` as shells have them. sparse: and sparse ones.
 
     Raises SpecError where there is none.
     """
-    every = [*presets(), *modal_presets()]
+    every = [*presets(), *modal_presets(), *(sparse_presets() if sparse else ())]
     names = sorted(name for name in every if fnmatchcase(name, pattern))
     if not names:
         raise SpecError(f"no unit's name matches {pattern!r}: `hwsim units` lists all {len(every)}")
@@ -67,6 +72,9 @@ def families() -> list[tuple[str, str, list[str]]]:
             alike = sorted(keys["unit"] for keys in members_of(family) if keys["unit"] not in apart)
             rows.append((pairs["unit"], pairs["summary"], alike))
     rows += [(name, keys["summary"], [name]) for name, keys in _modal().items()]
+    for instruction, names in itertools.groupby(_sparse(), lambda name: name.partition("-sp-")[0]):
+        pairs = "{factors}-{result}"
+        rows.append((f"{instruction}-sp-{pairs}", f"sparse {instruction}-{pairs}, by metadata", list(names)))
     return sorted(rows)
 
 
@@ -79,13 +87,30 @@ def _documents() -> list[dict[str, Any]]:
 
 
 def _families() -> list[dict[str, Any]]:
-    return [document for document in _documents() if "modes" not in document]
+    return [document for document in _documents() if not {"modes", "sparsity"} & document.keys()]
 
 
 @cache
 def _modal() -> dict[str, dict[str, Any]]:
     """The keys of every preset of several modes, by name."""
     return dict(sorted((keys["unit"], keys) for keys in _documents() if "modes" in keys))
+
+
+@cache
+def _sparse() -> dict[str, dict[str, Any]]:
+    """The keys of every sparse preset, by name: of the first document of those that name its dense one."""
+    found: dict[str, dict[str, Any]] = {}
+    for document in _documents():
+        for dense in presets() if "sparsity" in document else ():
+            if any(fnmatchcase(dense, pattern) for pattern in document["dense"]):
+                name = INSTRUCTION.sub(r"-\1-sp-", dense, count=1)
+                found.setdefault(name, {**document, "unit": name, "summary": f"{dense}, sparse", "dense": dense})
+    return dict(sorted(found.items()))
+
+
+def sparse_presets() -> list[str]:
+    """The names of the sparse units that ship with hwsim."""
+    return list(_sparse())
 
 
 @cache
@@ -128,7 +153,7 @@ def _merged(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def load_unit(name: UnitLike) -> Unit:
+def load_unit(name: UnitLike | SparseUnit) -> Unit:
     """The unit of a name, in a YAML file, or of keys as a file has them.
 
     name: a name that `hwsim units` lists, a path to a YAML file (`hwsim docs units`), a mapping of keys, or a unit. A
@@ -147,12 +172,35 @@ def load_unit(name: UnitLike) -> Unit:
     return unit
 
 
-def load_specified(name: SpecifiedLike) -> Specified:
+def load_specified(name: SpecifiedLike | SparseUnit) -> Specified:
     """The unit of a name, of one mode or of several; as `load_unit`, which takes those of one mode."""
-    if isinstance(name, Unit | ModalUnit):
+    unit = load_any(name)
+    if isinstance(unit, SparseUnit):
+        takers = "hwsim.gemm and hwsim.dot take it, with metadata"
+        raise SpecError(f"unit {unit.name} is sparse: {takers}; {unit.dense.name} is the dense one")
+    return unit
+
+
+def load_sparse(name: SparseLike | Unit) -> SparseUnit:
+    """The sparse unit of a name, in a YAML file, or of keys; as `load_unit`, which takes dense ones.
+
+    A file has `unit`, `dense`, a unit's name, path or keys, and `sparsity: {keep: K, of: N}`, with `run: R` where runs
+    of R neighbours are kept together.
+    """
+    unit = load_any(name)
+    if not isinstance(unit, SparseUnit):
+        raise SpecError(f"unit {unit.name} is dense, and takes no metadata")
+    return unit
+
+
+def load_any(name: SpecifiedLike | SparseLike) -> Specified | SparseUnit:
+    """The unit of a name: dense, of one mode or of several, or sparse. Raises as `load_unit`."""
+    if isinstance(name, Unit | ModalUnit | SparseUnit):
         return name
     if isinstance(name, Mapping):
         data = copy.deepcopy(dict(name))
+        if "sparsity" in data:
+            return checked(SparseUnit, _with_dense(data, None))
         return checked(ModalUnit, data) if "modes" in data else checked(Unit, data)
     if not isinstance(name, (str, Path)):
         raise InputTypeError(f"unit must be a unit's name, a path, keys or a unit, not {type(name).__name__}")
@@ -163,9 +211,19 @@ def load_specified(name: SpecifiedLike) -> Specified:
         return _from(Path(name))
     if name in _modal():
         return _modal_preset(name)
+    if name in _sparse():
+        return SparseUnit.model_validate(_with_dense(_sparse()[name], None))
     if name not in _shipped():
-        raise SpecError(nearest("unit", name, [*presets(), *modal_presets()]))
+        raise SpecError(nearest("unit", name, [*presets(), *modal_presets(), *sparse_presets()]))
     return _preset(name)
+
+
+def _with_dense(data: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
+    """The keys of a sparse unit, its dense one loaded. folder: where paths start."""
+    dense = data.get("dense")
+    if folder is not None and isinstance(dense, str) and looks_like_path(dense):
+        dense = folder / dense
+    return dict(data) if dense is None else {**data, "dense": load_unit(dense)}
 
 
 def _one_mode(unit: Specified, mode: str) -> Unit:
@@ -184,8 +242,11 @@ def _modal_preset(name: str) -> ModalUnit:
     return ModalUnit.model_validate(_modal()[name])
 
 
-def _from(path: Path) -> Specified:
+def _from(path: Path) -> Specified | SparseUnit:
     document = read(path)
+    if "sparsity" in document.data:
+        keys = _with_dense(document.data, document.path.parent)
+        return validated(SparseUnit, Document(document.path, keys, document.lines))
     if "modes" not in document.data:
         return written_out(document.data, document)
     _resolve_paths(document.data, document.path.parent)
@@ -222,9 +283,11 @@ def _resolve_paths(data: dict[str, Any], folder: Path) -> None:
     walk(data)
 
 
-def as_yaml(unit: Specified) -> str:
-    """A unit as a YAML file that `load_specified` reads back."""
+def as_yaml(unit: Specified | SparseUnit) -> str:
+    """A unit as a YAML file that `load_any` reads back."""
     data = _say_none(unit.model_dump(mode="json", exclude_unset=True))
+    if isinstance(unit, SparseUnit) and unit.dense.name in presets() and unit.dense == _preset(unit.dense.name):
+        data["dense"] = unit.dense.name
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
 
 

@@ -12,7 +12,7 @@ from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.formats import formats
-from hwsim.spec import as_yaml, load_specified, load_unit, modal_presets, presets
+from hwsim.spec import as_yaml, load_any, load_unit, modal_presets, presets, sparse_presets
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -92,11 +92,11 @@ FAMILIAR = {
 
 
 def test_units_lists_evidence(run: Run) -> None:
-    every = sorted([*presets(), *modal_presets()])
-    assert listed(run, "*") == [[name, load_specified(name).evidence] for name in every]
+    every = sorted([*presets(), *modal_presets(), *sparse_presets()])
+    assert listed(run, "*") == [[name, load_any(name).evidence] for name in every]
     # Without a pattern, units that differ in formats alone have a line together.
     rows = listed(run)
-    assert len(rows) == 193 and rows == sorted(rows)
+    assert len(rows) == 200 and rows == sorted(rows)
     # Families of one name have other lengths: of bytes, and of halves of them.
     kinds = {"{factors}": r"\w+", "{result}": r"[\w-]+"}
     shown = {re.sub(r"\{\w+\}", lambda word: kinds[word[0]], name) for name, _ in rows}
@@ -109,7 +109,7 @@ def test_units_lists_evidence(run: Run) -> None:
 def test_units_lists_those_that_match(run: Run) -> None:
     assert [name for name, _ in listed(run, "volta-*-f3?")] == ["volta-mma-f16-f32"]
     assert len(listed(run, "blackwell-mxf8f6f4-*")) == 25
-    fails(run("units", "voltaic*"), r"no unit's name matches 'voltaic\*': `hwsim units` lists all 393")
+    fails(run("units", "voltaic*"), r"no unit's name matches 'voltaic\*': `hwsim units` lists all 569")
 
 
 @pytest.mark.parametrize("name", others_slow(presets(), one_of_each_family(presets())[::3]))

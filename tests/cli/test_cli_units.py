@@ -158,3 +158,18 @@ def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.Mo
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "amaranth" else real(name))
     fails(run("rtl", small, "-o", "-"), r"amaranth is missing: .* -m pip install amaranth", status=3)
+
+
+def test_commands_refuse_sparse_units_by_name(run: Run, tmp_path: Path) -> None:
+    name = "hopper-wgmma-sp-e4m3-f32"
+    words = (
+        f"unit {name} is sparse: hwsim.gemm and hwsim.dot take it, with metadata; hopper-wgmma-e4m3-f32 is the dense"
+    )
+    made = ["-o", str(tmp_path / "made")]
+    commands = [["rtl", name, *made], ["cosim", name], ["prove", name], ["explain", name], ["vectors", name, *made]]
+    for command in (*commands, ["export-c", name, *made]):
+        fails(run(*command), words)
+    assert list(tmp_path.iterdir()) == []
+    shown = run("units", name).out
+    assert "dense: hopper-wgmma-e4m3-f32\nsparsity: {keep: 2, of: 4}\n" in shown
+    assert "# Of every 4 neighbours along K, a keeps 2" in shown

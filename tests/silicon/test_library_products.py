@@ -155,6 +155,28 @@ def test_sparse_products_of_integers_are_exact(silicon: Path) -> None:
         assert (found.view(returned.dtype) == returned).all(), name
 
 
+@pytest.mark.parametrize("fmt", ["e4m3", "int8"])
+def test_sparse_units_return_them_by_metadata(silicon: Path, fmt: str) -> None:
+    """`hwsim.compress` and `metadata=`, in f32 and int32. A dense unit over all K differs where it rounds."""
+    captured, compared, apart = Captured(silicon / "h200_sparse.npz"), 0, 0
+    unit, output = (f"hopper-wgmma-sp-{fmt}-{end}" for end in ("f32", "i32")), {"e4m3": "float32", "int8": "int32"}[fmt]
+    name = next(one for one in unit if one in hwsim.spec.sparse_presets())
+    for call in captured.facts["calls"]:
+        base, _, of = call["name"].rpartition("/")
+        if f"-{fmt}-" not in base or of != output:
+            continue
+        a, b, d = (captured.arrays[f"{base}/{key}"] for key in ("a", "b", f"{of}/d"))
+        kept = hwsim.compress(name, a)
+        parts = 2 if fmt == "e4m3" and any("segment_k_on" in kernel for kernel in call["kernels"]) else 1
+        halves = zip(*(np.split(array, parts, axis=1) for array in (kept.codes, b, kept.metadata)), strict=True)
+        sums = [hwsim.gemm(name, x, y, metadata=of_x, transposed=True) for x, y, of_x in halves]
+        assert np.array_equal(sum(sums[1:], sums[0]).view(np.uint32), d), call["name"]
+        apart += int((hwsim.gemm(name.replace("-sp", ""), a, b, transposed=True).view(np.uint32) != d).sum())
+        compared += d.size
+    assert compared == 6 * 576
+    assert (apart > 2000) == (fmt == "e4m3")
+
+
 @pytest.mark.parametrize("fmt", others_slow(["f16", "bf16"], ["bf16"]))
 def test_sparse_products_of_16_bits(silicon: Path, fmt: str) -> None:
     """Results of 16 bits tell few splits apart: of 8,192 in f16 one part is wrong once, eight are right."""

@@ -15,7 +15,7 @@ from spec.spec_files import failure, write
 import hwsim
 from hwsim.formats import FloatFormat
 from hwsim.rtl import supports
-from hwsim.spec import as_yaml, families, load_unit, modal_presets, presets
+from hwsim.spec import as_yaml, families, load_unit, modal_presets, presets, sparse_presets
 from hwsim.spec.catalog import members_of
 
 GOOD = """\
@@ -310,7 +310,8 @@ def test_a_family_has_its_members() -> None:
 
 def test_no_name_stands_for_two_presets() -> None:
     names = [name for _, _, units in families() for name in units]
-    assert sorted(names) == sorted([*presets(), *modal_presets()]) and len(set(names)) == len(names) == 393
+    assert sorted(names) == sorted([*presets(), *modal_presets(), *sparse_presets()])
+    assert len(set(names)) == len(names) == 569
     assert len(presets()) == 389
     assert all(name == units[0] or "{" in name for name, _, units in families())
 
@@ -387,5 +388,5 @@ def test_rvbna_is_implemented(tmp_path: Path) -> None:
 
 
 def test_an_unknown_unit_that_is_near_none_is_told_where_they_are_listed() -> None:
-    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 393$"):
+    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 569$"):
         load_unit("zzz")
