@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hwsim.compute.kernels.tiles import Progress
 from hwsim.compute.products import product
 from hwsim.formats import container_dtype
-from hwsim.spec import SparseLike, load_sparse
+from hwsim.spec import SparseLike, Unit, load_sparse
 from hwsim.spec.arguments import addends, result_dtype
 from hwsim.spec.sparse import Compressed, compressed, gathered
 
@@ -27,7 +27,7 @@ def compress(unit: SparseLike, a: Any, *, prune: bool = False) -> Compressed:
     return compressed(load_sparse(unit), a, prune)
 
 
-def sparse_product(unit: SparseLike, a: Any, b: Any, c: Any, metadata: Any, progress: Progress) -> NDArray[Any]:
+def sparse_product(unit: SparseLike | Unit, a: Any, b: Any, c: Any, metadata: Any, progress: Progress) -> NDArray[Any]:
     """`hwsim.gemm` of a sparse unit: a, metadata (M, kept), b (K, N), c (M, N). Rows that keep the same go together."""
     unit = load_sparse(unit)
     codes_a, codes_b, places = gathered(unit, a, b, metadata, "(K, N)")

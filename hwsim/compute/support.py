@@ -36,6 +36,6 @@ def supports(unit: UnitLike | SparseLike, by: Implementation) -> Support:
     if isinstance(loaded, SparseUnit):
         if by not in ("model", "kernels"):
             return Support(loaded.name, "is not implemented yet", ("sparsity",))
-        loaded = loaded.dense
-    support: Support = import_module(HOMES[by]).supports(load_unit(loaded))
+        unit = loaded.dense
+    support: Support = import_module(HOMES[by]).supports(load_unit(unit))
     return support
