@@ -218,12 +218,22 @@ def load_any(name: SpecifiedLike | SparseLike) -> Specified | SparseUnit:
     return _preset(name)
 
 
-def _with_dense(data: Mapping[str, Any], folder: Path | None) -> dict[str, Any]:
-    """The keys of a sparse unit, its dense one loaded. folder: where paths start."""
+def _with_dense(data: Mapping[str, Any], document: Document | None) -> dict[str, Any]:
+    """The keys of a sparse unit, its dense one loaded. document: the file that they stand in."""
     dense = data.get("dense")
-    if folder is not None and isinstance(dense, str) and looks_like_path(dense):
-        dense = folder / dense
-    return dict(data) if dense is None else {**data, "dense": load_unit(dense)}
+    if document is not None and isinstance(dense, dict):
+        return {**data, "dense": written_out(dense, document, ("dense",))}
+    if document is not None and isinstance(dense, str) and looks_like_path(dense):
+        dense = document.path.parent / dense
+    if not isinstance(dense, (str, Path, Mapping)):
+        return dict(data)  # a Unit, or what is none
+    try:
+        if str(dense).endswith(YAML) and "sparsity" in read(Path(str(dense))).data:
+            raise SpecError(f"{dense} is sparse")
+        return {**data, "dense": load_unit(dense)}
+    except SpecError as error:
+        where = "" if document is None else f"{document.where(('dense',))}: "
+        raise SpecError(f"{where}dense: {error}") from None
 
 
 def _one_mode(unit: Specified, mode: str) -> Unit:
@@ -245,7 +255,7 @@ def _modal_preset(name: str) -> ModalUnit:
 def _from(path: Path) -> Specified | SparseUnit:
     document = read(path)
     if "sparsity" in document.data:
-        keys = _with_dense(document.data, document.path.parent)
+        keys = _with_dense(document.data, document)
         return validated(SparseUnit, Document(document.path, keys, document.lines))
     if "modes" not in document.data:
         return written_out(document.data, document)
