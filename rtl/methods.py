@@ -22,6 +22,7 @@ from hwsim.spec import (
     implemented,
     of_modes,
 )
+from hwsim.spec.sums import ExactSubgroup
 
 # Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group
 # before, to a result's code and what is carried on.
@@ -43,8 +44,18 @@ def _supports(unit: Unit) -> Support:
     general = implemented(unit)
     if not general:
         return general
-    lacks = () if type(unit.sum) in METHODS else (f"sum.method: {unit.sum.method}",)
-    return Support(unit.name, "is in the model, but not in the RTL yet", lacks, tuple(_unseen(unit)))
+    return Support(unit.name, "is in the model, but not in the RTL yet", tuple(_lacks(unit)), tuple(_unseen(unit)))
+
+
+def _lacks(unit: Unit) -> Iterator[str]:
+    """Settings that the RTL does not have."""
+    if type(unit.sum) not in METHODS:
+        yield f"sum.method: {unit.sum.method}"
+    if isinstance(unit.subgroup, ExactSubgroup):
+        if unit.subgroup.low_lanes is not None:
+            yield f"sum.subgroup.low_lanes: {unit.subgroup.low_lanes}"
+        if unit.subgroup.low_addend != "count":
+            yield f"sum.subgroup.low_addend: {unit.subgroup.low_addend}"
 
 
 def _unseen(unit: Unit) -> Iterator[str]:

@@ -273,6 +273,20 @@ ODD: dict[str, Mapping] = {
         "e2m1", "f16", subgroups(4, 9, cancelled="count", max_exp_floor=-14), "f16", 8,
         **scaled("subgroup", ("ue4m3", 4), ("e8m0", 8)),
     ),
+    # Both, one and the other of what a low addend changes, beside windows so short that every sum loses bits.
+    "subgroups-low": odd(
+        "e2m1", "f32", subgroups(4, 7, cancelled="count", low_lanes=2, low_addend="skip"), "f32", 8, k=16,
+        **scaled("subgroup", ("ue4m3", 4), ("ue4m3", 8)),
+    ),
+    "subgroups-low-sums": odd(
+        "e2m1", "f16", subgroups(4, 6, "floor", low_lanes=1), "f16", 4, rounding="rne",
+        **scaled("subgroup", ("ue4m3", 4), ("e8m0", 4)),
+    ),
+    "subgroups-low-addend": odd(
+        ("e2m3", "e2m1"), "f32",
+        subgroups(2, 8, "jam", cancelled="count", low_addend="skip", max_exp_floor=-3), "f32", 4,
+        **scaled("subgroup", ("e4m3", 2), ("ue4m3", 4)),
+    ),
     "subgroups-e8m0": odd(
         ("e4m3", "e2m1"), "none", subgroups(2, 5, "floor", zero_terms="count"), "f16", 6,
         **scaled("subgroup", ("e8m0", 2), ("ue4m3", 6)),

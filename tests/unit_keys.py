@@ -69,7 +69,7 @@ def window(bits: int, lost: str = "truncate", **more: Any) -> Mapping:
 def subgroups(lanes: int, bits: int, lost: str = "truncate", **more: Any) -> Mapping:
     """`sum` of a window of exact sums of so many products, each scaled."""
     rule = {"lanes": lanes, "method": "exact", "exponent": "scales"}
-    rule |= {"cancelled": more.pop("cancelled")} if "cancelled" in more else {}
+    rule |= {key: more.pop(key) for key in ("cancelled", "low_addend", "low_lanes") if key in more}
     return window(bits, lost, subgroup=rule, **more)
 
 

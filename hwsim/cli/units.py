@@ -70,6 +70,7 @@ EXAMPLES: dict[str, Any] = {
     "instruction.order": {"modulo": 4, "groups": [[0, 1], [2, 3]]},
     "sum.max_exp_floor": -100,
     "sum.product_limit": 60,
+    "sum.subgroup.low_lanes": 4,
     "late.drop_below": 20,
     "late.total_bits": 20,
 }
@@ -407,11 +408,16 @@ def _sum(unit: Unit) -> Iterator[str]:
 
 def _aligned(rule: AlignedSum) -> Iterator[str]:
     match rule.subgroup:
-        case ExactSubgroup(lanes=lanes):
+        case ExactSubgroup(lanes=lanes) as part:
             yield (
                 f"Each {lanes} products are summed exactly, times both scales' significands, and stand in "
                 "the window at their scales' exponents."
             )
+            changes = [] if part.low_lanes is None else [f"each {part.low_lanes} products are summed so"]
+            changes += ["it has no part in the largest exponent"] if part.low_addend == "skip" else []
+            if changes:
+                low = "the addend is zero, or its exponent below the largest product's, scales counted"
+                yield f"Where {low}, {' and '.join(changes)}."
         case WindowSubgroup(lanes=lanes, fraction_bits=bits, lost=lost):
             yield (
                 f"Each {lanes} products are aligned and summed in a window of their own, with {bits} bits; "

@@ -15,6 +15,7 @@ from hwsim.formats import FloatFormat
 from hwsim.spec import AlignedSum, LateAdd, LateInWindow, RoundedSum, Unit, WindowSum
 from hwsim.spec.keys import LOST, Rounding, lost_words
 from hwsim.spec.rules import is_nan_code
+from hwsim.spec.sums import ExactSubgroup
 
 # Least max_exp that units have or may have: where the result's numbers end, and what generations of GPUs do.
 FLOORS = {16: (-14, -19, -20, -21, -24), 32: (-126, -131, -132, -133, -139, -149)}
@@ -93,6 +94,23 @@ def cancelled(unit: Unit) -> Proposals:
     rule = unit.subgroup.model_dump(mode="json")
     names = {"skip": "have no part in max_exp", "count": "count at the exponent that they have"}
     return {name: {"sum": {"subgroup": {**rule, "cancelled": setting}}} for setting, name in names.items()}
+
+
+def low_addend(unit: Unit) -> Proposals:
+    """What tcgen05-model and MMA-Sim contradict each other in, of NVFP4."""
+    rule = unit.subgroup
+    if not isinstance(rule, ExactSubgroup) or not isinstance(unit.sum, AlignedSum) or unit.sum.addend != "aligned":
+        return {}
+    keys, least = rule.model_dump(mode="json"), dict.fromkeys((None, rule.least_lanes, rule.lanes // 4 or None))
+    names = {"count": "counts in max_exp", "skip": "has no part in max_exp"}
+    return {
+        f"{words}{f', beside sums of {lanes}' if lanes else ''}": {
+            "sum": {"subgroup": {**keys, "low_lanes": lanes, "low_addend": setting}}
+        }
+        for lanes in least
+        for setting, words in names.items()
+        if lanes != rule.lanes
+    }
 
 
 def late_window(unit: Unit) -> Proposals:
@@ -278,6 +296,7 @@ QUESTIONS = (
     Question("addend-bits", "Which bits of the addend enter?", addend_bits, "addend: {}"),
     Question("zero-terms", "Does a zero term take part in max_exp?", zero_terms, "a zero term {}"),
     Question("cancelled", "Do scaled sums that cancel take part in max_exp?", cancelled, "cancelled sums {}"),
+    Question("low-addend", "What does an addend below the largest product do?", low_addend, "a low addend {}"),
     Question("late-window", "What does the window of a late addend keep?", late_window, "a late window keeps {}"),
     Question("floor", "Is there a least max_exp?", floor, "least max_exp {}"),
     Question("zero-sum", "What is the sign of a sum of zero?", zero_sum, "sign of a zero sum {}"),

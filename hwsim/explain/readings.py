@@ -39,6 +39,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import LOST as SPEC_LOST
 from hwsim.spec.keys import AlignedLost
+from hwsim.spec.sums import ExactSubgroup
 
 LostRule = Literal["truncate", "floor", "nearest", "jam", "exact"]
 
@@ -101,7 +102,9 @@ def supports(unit: Unit) -> Support:
     if not general:
         return general
     if isinstance(unit.sum, AlignedSum):
-        return Support(unit.name, "is in the model, but has no readings", tuple(wide_codes(unit)))
+        asks = isinstance(unit.subgroup, ExactSubgroup) and unit.subgroup.asks_addend
+        lacks = (*wide_codes(unit), *(["sum.subgroup.low_lanes or low_addend"] if asks else []))
+        return Support(unit.name, "is in the model, but has no readings", lacks)
     return Support(unit.name, f"for readings of its window, not {unit.sum.method}", ("sum.method must be aligned",))
 
 

@@ -34,8 +34,6 @@ from hwsim.model.scales import (
     ProductScales,
     Subgroup,
     SubgroupScales,
-    SubgroupWindows,
-    UnscaledSums,
     group_scales,
     subgroup_sums,
 )
@@ -81,6 +79,18 @@ class GroupOperands(NamedTuple):
     used: int | None = None
 
 
+class Multiplied(NamedTuple):
+    """The exponents that shared scales add to products, the products, and the sums of parts, as far as there are.
+
+    The terms that are summed are those of the parts; without any, the products. low: whether the addend is low.
+    """
+
+    scale_exp: list[int | None]
+    products: tuple[Term, ...]
+    subgroups: tuple[Subgroup, ...]
+    low: bool
+
+
 class Stepped(NamedTuple):
     """One step: what goes on, the group's sum, and the promotion or the late addition that followed it, if any."""
 
@@ -112,7 +122,7 @@ class Definition:
         self._keeps = keep and operands.a.bits + operands.b.bits <= MOST_PRODUCT_BITS
         self._limit = unit.sum.product_limit
         self._scales, self._sums = group_scales(unit), subgroup_sums(unit)
-        self._method = method_of(unit, hooks)
+        self._method, self._low_method = method_of(unit, hooks), method_of(unit, hooks, low=True)
         # Where sums are rounded the last adder has rounded, with the hooks.
         self.rounding = ResultRounding(unit.result, None if isinstance(unit.sum, RoundedSum) else hooks)
         self._promoter = promoter_of(unit, hooks)
@@ -210,24 +220,22 @@ class Definition:
             raise InputError(f"{self.unit.name} has no window: its method is {self.unit.sum.method}")
         return self.rounding.total(total, None if max_exp is None else max_exp - self.unit.sum.fraction_bits, 0, sticky)
 
-    def multiply(self, lanes: GroupOperands) -> tuple[list[int | None], tuple[Term, ...], tuple[Subgroup, ...]]:
-        """The exponents that shared scales add to products, the products, and the sums of parts, as far as there are.
-
-        The terms that are summed are those of the parts; without any, the products.
-        """
+    def multiply(self, lanes: GroupOperands, addend: Term | None) -> Multiplied:
+        """What a group sums beside its addend."""
         scale_exp: list[int | None] = [0] * len(lanes.a)
-        parts: SubgroupScales | SubgroupWindows | UnscaledSums | None = self._sums
+        if isinstance(self._scales, ProductScales):
+            scale_exp = self._scales.exponents(lanes.scale_a, lanes.scale_b)
+        products, low = self.products(lanes, scale_exp), False
+        scales, parts = (lanes.scale_a, lanes.scale_b), tuple[Subgroup, ...]()
         match self._scales:
-            case ProductScales() as scales:
-                scale_exp = scales.exponents(lanes.scale_a, lanes.scale_b)
-            case SubgroupScales() as scales:
-                parts = scales
-            case None:
-                pass
+            case SubgroupScales() as scaled:
+                low = scaled.rule.asks_addend and scaled.is_low(products, *scales, addend)
+                parts = scaled.subgroups(products, *scales, low)
+            case ProductScales() | None:
+                parts = () if self._sums is None else self._sums.subgroups(products, *scales)
             case _:
                 assert_never(self._scales)
-        products = self.products(lanes, scale_exp)
-        return scale_exp, products, () if parts is None else parts.subgroups(products, lanes.scale_a, lanes.scale_b)
+        return Multiplied(scale_exp, products, parts, low)
 
     def group(
         self,
@@ -247,10 +255,10 @@ class Definition:
         self, lanes: GroupOperands, start: PartialSum | None, addend: Term | None
     ) -> tuple[Group, ResultCode | ExactSoFar]:
         """One group's sum, and what the next group would start from."""
-        scale_exp, products, subgroups = self.multiply(lanes)
+        scale_exp, products, subgroups, low = self.multiply(lanes, addend)
         terms = tuple(part.term for part in subgroups) if subgroups else products
         special = combine_specials(terms if addend is None else (*terms, addend))
-        summed = self._method.sum(terms, addend, special)
+        summed = (self._low_method if low else self._method).sum(terms, addend, special)
         rounded = self.rounding.term(summed.outcome, summed.sticky)
         group = Group(
             unit=self.unit,

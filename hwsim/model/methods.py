@@ -20,10 +20,11 @@ from hwsim.model.terms import (
     cut_magnitude,
     max_exponent,
     window,
+    window_at,
 )
 from hwsim.spec import AlignedReadingSum, AlignedSum, EvenOddSum, ExactSum, PairwiseSum, RoundedSum, SequentialSum, Unit
 from hwsim.spec.keys import Lost, Rounding
-from hwsim.spec.sums import SumCut
+from hwsim.spec.sums import ExactSubgroup, SumCut
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +172,11 @@ def sum_zero_sign(terms: Sequence[Term], zero: ZeroSign, rounding: Rounding) -> 
 class Aligned(SumMethod):
     """Products, or scaled sums of them, and the addend are aligned to the largest exponent, and summed.
 
-    rounding: the result's, by which a sum of zero may have its sign.
+    rounding: the result's, by which a sum of zero may have its sign. low: the addend takes no part in max_exp.
     """
 
-    def __init__(self, rule: AlignedSum, rounding: Rounding, hooks: Hooks | None):
-        self.rule, self.rounding, self.hooks = rule, rounding, hooks
+    def __init__(self, rule: AlignedSum, rounding: Rounding, hooks: Hooks | None, *, low: bool = False):
+        self.rule, self.rounding, self.hooks, self.low = rule, rounding, hooks, low
 
     def sum(self, terms: Sequence[Term], addend: Term | None, special: Term | None) -> Summed:
         """The sum in the window; where a term is special, max_exp alone."""
@@ -183,13 +184,12 @@ class Aligned(SumMethod):
         bits, hooks = rule.fraction_bits, self.hooks
         if hooks is not None:
             special = passed(hooks.special, special, tuple(every))
+        held = WindowRule(bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor, self.low)
         if special is not None:
-            max_exp = max_exponent(every, rule.zero_terms, rule.max_exp_floor)
-            return Summed(special, max_exp=max_exp, aligned=(0,) * len(every), bits=bits)
+            return Summed(special, max_exp=held.max_exp(terms, addend), aligned=(0,) * len(every), bits=bits)
         if hooks is None:
-            aligned = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
+            aligned = window_at(held.max_exp(terms, addend), every, bits, rule.term_lost)
         else:
-            held = WindowRule(bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
             every, aligned = hooked_window(hooks, tuple(terms), addend, held)
         cut = cut_sum(aligned, rule.cut)
         outcome = total_term(cut.total, cut.unit_exp, every, rule.zero, self.rounding, hooks)
@@ -200,12 +200,18 @@ class Aligned(SumMethod):
 
 
 class WindowRule(NamedTuple):
-    """The rule by which terms enter a window, as `hwsim.model.terms.window` takes it."""
+    """The rule by which terms enter a window, as `hwsim.model.terms.window` takes it. low: as of `Aligned`."""
 
     bits: int
     lost: Lost
     zero_terms: ZeroTerms
     floor: int | None
+    low: bool = False
+
+    def max_exp(self, products: Sequence[Term], addend: Term | None) -> int | None:
+        """The largest exponent of the terms that count; None where all of them are zero."""
+        every = products if addend is None or self.low else (*products, addend)
+        return max_exponent(every, self.zero_terms, self.floor)
 
 
 def hooked_window(
@@ -213,7 +219,7 @@ def hooked_window(
 ) -> tuple[tuple[Term, ...], AlignedTerms]:
     """The terms where their distances put them, and their window, with what is other than specified there."""
     bits, every = rule.bits, products if addend is None else (*products, addend)
-    max_exp = max_exponent(every, rule.zero_terms, rule.floor)
+    max_exp = rule.max_exp(products, addend)
     if max_exp is None:
         return every, AlignedTerms(None, bits, (0,) * len(every), 0)
     top = int(passed(hooks.max_exp, max_exp, products, addend))
@@ -260,7 +266,9 @@ class EvenOdd(SumMethod):
     def _half(self, terms: Sequence[Term]) -> AlignedTerms:
         rule = self.rule
         held = WindowRule(rule.fraction_bits, rule.lost, rule.zero_terms, rule.max_exp_floor)
-        return window(terms, *held) if self.hooks is None else hooked_window(self.hooks, tuple(terms), None, held)[1]
+        return (
+            window(terms, *held[:4]) if self.hooks is None else hooked_window(self.hooks, tuple(terms), None, held)[1]
+        )
 
     def _combined(self, even: AlignedTerms, odd: AlignedTerms) -> Halves:
         rule, hooks = self.rule.combine, self.hooks
@@ -458,13 +466,14 @@ def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
     return 0 if max_exp is None else max(0, max_exp - min(lowest))
 
 
-def method_of(unit: Unit, hooks: Hooks | None) -> SumMethod:
-    """The method by which a unit sums the terms of a group. hooks: what is other than specified."""
+def method_of(unit: Unit, hooks: Hooks | None, *, low: bool = False) -> SumMethod:
+    """The method by which a unit sums the terms of a group. hooks: what is other than specified. low: of low addends."""
     match unit.sum:
         case AlignedReadingSum() as rule:
             return AlignedReading(rule, ResultRounding(unit.result))
         case AlignedSum() as rule:
-            return Aligned(rule, unit.result.rounding, hooks)
+            skipped = isinstance(rule.subgroup, ExactSubgroup) and rule.subgroup.low_addend == "skip"
+            return Aligned(rule, unit.result.rounding, hooks, low=low and skipped)
         case EvenOddSum() as rule:
             return EvenOdd(rule, unit.result.rounding, hooks)
         case ExactSum() as rule:

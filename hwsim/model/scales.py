@@ -8,7 +8,7 @@ from typing import NamedTuple, assert_never
 from hwsim.base.errors import InputError
 from hwsim.formats import Class, ExponentFormat, Fields, Format, unpack
 from hwsim.model.rounding import combine_specials, exact_sum, zero_sign
-from hwsim.model.terms import AlignedTerms, Term, product, window
+from hwsim.model.terms import AlignedTerms, Term, greatest, product, window
 from hwsim.spec import Unit
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
@@ -54,14 +54,29 @@ class SubgroupScales(NamedTuple):
     b: Format
 
     def subgroups(
-        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int]
+        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int], low: bool = False
     ) -> tuple[Subgroup, ...]:
-        """The scaled sums of a group's parts. scale_a, scale_b: a code for each lane."""
-        lanes, bits = self.rule.lanes, self.a.fraction_bits + self.b.fraction_bits
+        """The scaled sums of a group's parts. scale_a, scale_b: a code for each lane. low: the addend is low."""
+        bits = self.a.fraction_bits + self.b.fraction_bits
+        lanes = self.rule.least_lanes if low else self.rule.lanes
         return tuple(
             self.subgroup(products[i : i + lanes], unpack(self.a, scale_a[i]), unpack(self.b, scale_b[i]), bits)
             for i in range(0, len(products), lanes)
         )
+
+    def is_low(
+        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int], addend: Term | None
+    ) -> bool:
+        """True if the addend is zero, or its exponent below that of a product other than zero, scales counted.
+
+        A product under a scale of zero is zero.
+        """
+        scales = [(unpack(self.a, x), unpack(self.b, y)) for x, y in zip(scale_a, scale_b, strict=True)]
+        largest = greatest(
+            (term.exp + x.exp + y.exp, term.is_number and x.sig != 0 and y.sig != 0)
+            for term, (x, y) in zip(products, scales, strict=True)
+        )
+        return largest is not None and (addend is None or not addend.is_number or addend.exp < largest)
 
     def subgroup(
         self, products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int

@@ -273,7 +273,11 @@ def window(
     terms: Sequence[Term], fraction_bits: int, lost: Lost, zero_terms: ZeroTerms, floor: int | None
 ) -> AlignedTerms:
     """Finite terms, aligned to the largest exponent, and summed."""
-    max_exp = max_exponent(terms, zero_terms, floor)
+    return window_at(max_exponent(terms, zero_terms, floor), terms, fraction_bits, lost)
+
+
+def window_at(max_exp: int | None, terms: Sequence[Term], fraction_bits: int, lost: Lost) -> AlignedTerms:
+    """Finite terms, aligned to max_exp, and summed; max_exp is None where every term is zero."""
     if max_exp is None:
         return AlignedTerms(None, fraction_bits, (0,) * len(terms), 0)
     aligned = tuple(align(term, max_exp, fraction_bits, lost) for term in terms)

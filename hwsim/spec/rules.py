@@ -11,6 +11,7 @@ from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import ROUNDINGS, Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.sums import (
+    AlignedSum,
     EvenOddSum,
     ExactSubgroup,
     ExactSum,
@@ -311,10 +312,33 @@ def _check_subgroup(unit: UnitKeys, subgroup: SubgroupRule) -> None:
             if not scaled and not isinstance(unit.sum, RoundedSum):
                 rule = "must be aligned unless scale.at is subgroup: exact sums enter at the exponent of their scales"
                 raise RuleError("sum.subgroup.method", rule)
+            _check_low_addend(unit, subgroup)
         case WindowSubgroup():
             pass
         case _:
             assert_never(subgroup)
+
+
+def _check_low_addend(unit: UnitKeys, subgroup: ExactSubgroup) -> None:
+    """Check what a low addend changes: it goes with scaled sums in a plain window that the addend is aligned in."""
+    low = subgroup.low_lanes
+    if low is not None and (low >= subgroup.lanes or subgroup.lanes % low):
+        rule = f"must divide sum.subgroup.lanes ({subgroup.lanes}), and be less, not {low}"
+        raise RuleError("sum.subgroup.low_lanes", rule)
+    if not subgroup.asks_addend:
+        return
+    if subgroup.low_addend == "skip" and subgroup.cancelled == "skip":
+        rule = "must be count beside low_addend: skip: what stands above the window is then within a product's reach"
+        raise RuleError("sum.subgroup.cancelled", rule)
+    key = "sum.subgroup.low_addend" if low is None else "sum.subgroup.low_lanes"
+    if not isinstance(unit.sum, AlignedSum):
+        raise RuleError(key, f"has no meaning for sum.method {unit.sum.method}")
+    for name, value, plain in (
+        ("addend", unit.sum.addend, "aligned"), ("zero_terms", unit.sum.zero_terms, "skip"),
+        ("zero", unit.sum.zero, "positive"),
+    ):  # fmt: skip
+        if value != plain:
+            raise RuleError(f"sum.{name}", f"must be {plain} beside {key}, not {value or 'none'}")
 
 
 def _check_addend(unit: UnitKeys) -> None:

@@ -56,6 +56,20 @@ class ExactSubgroup(SpecPart):
     """The exponent at which a subgroup's sum is aligned: that of its scales alone."""
     cancelled: Cancelled = "skip"
     """Whether products other than zero whose sum is zero take part in max_exp, at the exponent that their sum has."""
+    low_addend: Cancelled = "count"
+    """Whether an addend takes part in max_exp whose exponent is below the largest product's, its scales' counted."""
+    low_lanes: Annotated[Positive | None, NoneWord] = None
+    """Products of one subgroup in a group whose addend is so low, or zero; `lanes` unless said."""
+
+    @property
+    def asks_addend(self) -> bool:
+        """True if the addend's exponent has a say in how products are summed."""
+        return self.low_lanes is not None or self.low_addend == "skip"
+
+    @property
+    def least_lanes(self) -> int:
+        """Products of the smallest subgroup that any group has."""
+        return self.low_lanes or self.lanes
 
 
 class WindowSubgroup(SpecPart):
@@ -86,7 +100,7 @@ def _tags(chosen: type[SpecPart], tag: str) -> tuple[str, ...]:
 # Values that a file may give for keys of other methods.
 SAYS_NOTHING = {
     "lost": "truncate", "zero_terms": "skip", "zero": "positive", "flush": False, "tininess": "result",
-    "overflow": "ieee",
+    "overflow": "ieee", "low_addend": "count",
 }  # fmt: skip
 
 

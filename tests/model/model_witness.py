@@ -28,7 +28,7 @@ from model.witness_numbers import (
     two,
     write,
 )
-from model.witness_sums import Sum, cancelled, chain, even_odd, late, own_windows, subgroups, window
+from model.witness_sums import Sum, cancelled, chain, even_odd, is_low, late, own_windows, subgroups, window
 
 __all__ = ["FORMS", "Witness"]
 
@@ -212,20 +212,27 @@ class Witness:
             last = chain(products, addend, self.rule)
             code = self.special(last) if last.kind != "finite" else self.finite(last.value, [last], True)
             return code, self.back(code)
-        terms, also = products, []
+        terms, also, low = products, [], False
         if part.get("method") == "aligned":
             terms, also = own_windows(products, part, *sides)
         elif self.scaled_at == "subgroup":
-            terms = subgroups(products, self.rule["subgroup"]["lanes"], *sides)
-            if self.rule["subgroup"].get("cancelled") == "count":
-                also = cancelled(products, self.rule["subgroup"]["lanes"], *sides)
+            low = is_low(products, *sides, addend)
+            lanes = part["low_lanes"] if low and part.get("low_lanes", "none") != "none" else part["lanes"]
+            low = low and part.get("low_addend") == "skip"
+            terms = subgroups(products, lanes, *sides)
+            if part.get("cancelled") == "count":
+                also = cancelled(products, lanes, *sides)
+        alone = terms
         if addend is not None and self.method != "even-odd":
             terms = [*terms, addend]
         special = specials(terms)
         if special is not None:
             code = self.special(special)
             return code, special if self.carries else self.back(code)
-        total = self.windowed(terms, also).value
+        if low:
+            total = window(alone, self.rule["fraction_bits"], self.rule, also, addend).value
+        else:
+            total = self.windowed(terms, also).value
         code = self.finite(total, terms)
         if self.carries:
             negative = total < 0 or (total == 0 and self.ieee_zero and self.negative_zero(terms))

@@ -19,15 +19,19 @@ class Sum(NamedTuple):
     top: int | None
 
 
-def window(terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Sequence[int] = ()) -> Sum:
+def window(
+    terms: Sequence[Number], bits: int, rule: dict[str, Any], also: Sequence[int] = (), low: Number | None = None
+) -> Sum:
     """Finite terms, each cut to a multiple of the window's quantum. rule: `lost`, `zero_terms`, `max_exp_floor`, `cut`.
 
-    also: exponents of terms that are zero and count as if they were not.
+    also: exponents of terms that are zero and count as if they were not. low: one more term, which says nothing of the
+    quantum.
     """
     live = [term for term in terms if term.value != 0]
     if not live and not also:
         return Sum(Fraction(0), None)
     top = max([term.exp for term in (terms if rule.get("zero_terms") == "count" else live)] + list(also))
+    live += [] if low is None or low.value == 0 else [low]
     floor = rule.get("max_exp_floor", "none")
     top = top if floor == "none" else max(top, floor)
     quantum = two(top - bits)
@@ -90,6 +94,13 @@ def subgroups(products: Sequence[Number], lanes: int, scale_a: list[Number], sca
             total = Number("finite", negative, value, 0)
         terms.append(scaled([total._replace(exp=0), scale_a[i], scale_b[i]]))
     return terms
+
+
+def is_low(products: Sequence[Number], scale_a: list[Number], scale_b: list[Number], addend: Number | None) -> bool:
+    """Whether there is a product, and a larger exponent than the addend's."""
+    exps = [one.exp + x.exp + y.exp for one, x, y in zip(products, scale_a, scale_b, strict=True)
+            if one.value and x.value and y.value]  # fmt: skip
+    return bool(exps) and (addend is None or not addend.value or addend.exp < max(exps))
 
 
 def own_windows(

@@ -118,8 +118,8 @@ def test_a_smoke_set_finds_a_dropped_lane(lane):
     unit = unit_of("hopper-wgmma-e4m3-f32")
 
     class Dropped(Definition):
-        def multiply(self, lanes):
-            return super().multiply(lanes._replace(a=[*lanes.a[:lane], 0, *lanes.a[lane + 1 :]]))
+        def multiply(self, lanes, addend):
+            return super().multiply(lanes._replace(a=[*lanes.a[:lane], 0, *lanes.a[lane + 1 :]]), addend)
 
     assert _differ(unit, Dropped(unit))
 

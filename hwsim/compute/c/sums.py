@@ -65,6 +65,8 @@ class GroupSum:
     window_bits: fraction bits of the window; total_bits: of the total's window; None without a window.
     terms: terms in the window. parts: sums of parts of a group; part_window: the fraction bits of each one's window;
     part_exp: the exponent of the unit of an exact one, before its scales; part_bits: its fraction bits with them.
+    low: whether the addend has a say in how many lanes a part has, `parts` being the most; low_skips: whether a low
+    one has no part in max_exp.
     zeros_count, max_exp_floor: as in the specification.
     unit_exp: the exponent of the unit of exact sums, also of those that rounded additions of parts begin with;
     exact_products: products of the longest; carries: whether an
@@ -83,6 +85,8 @@ class GroupSum:
     part_window: int | None = None
     part_exp: int | None = None
     part_bits: int | None = None
+    low: bool = False
+    low_skips: bool = False
     zeros_count: bool = False
     max_exp_floor: int | None = None
     zero_signs: bool = False
@@ -118,6 +122,8 @@ class PartFields(TypedDict):
     part_window: int | None
     part_exp: int | None
     part_bits: int | None
+    low: bool
+    low_skips: bool
 
 
 def part_sums(unit: Unit, sizes: Sizes) -> Span | None:
@@ -161,15 +167,19 @@ def part_fields(unit: Unit, sums: Span | None) -> PartFields:
     """The fields of parts that the templates read. sums: what `part_sums` returned."""
     rule = unit.subgroup
     if rule is None or sums is None:
-        return PartFields(parts=0, part_lanes=0, part_window=None, part_exp=None, part_bits=None)
+        return PartFields(
+            parts=0, part_lanes=0, part_window=None, part_exp=None, part_bits=None, low=False, low_skips=False
+        )
     exact = isinstance(rule, ExactSubgroup)
     scales = sum(scale.fraction_bits for scale in scales_at(unit, "subgroup"))
     return PartFields(
-        parts=unit.instruction.lanes // rule.lanes,
+        parts=unit.instruction.lanes // (rule.least_lanes if isinstance(rule, ExactSubgroup) else rule.lanes),
         part_lanes=rule.lanes,
         part_window=rule.fraction_bits if isinstance(rule, WindowSubgroup) else None,
         part_exp=scales - sums.fraction_bits if exact else None,
         part_bits=sums.fraction_bits,
+        low=isinstance(rule, ExactSubgroup) and rule.asks_addend,
+        low_skips=isinstance(rule, ExactSubgroup) and rule.low_addend == "skip",
     )
 
 
@@ -178,9 +188,12 @@ def _aligned(unit: Unit, rule: AlignedSum, sizes: Sizes) -> GroupSum:
     most, fraction_bits, parts = product.most, product.fraction_bits, part_sums(unit, sizes)
     if rule.subgroup is not None and parts is not None:
         most, fraction_bits = parts.most, parts.fraction_bits
-        count //= rule.subgroup.lanes
+        least = rule.subgroup.least_lanes if isinstance(rule.subgroup, ExactSubgroup) else rule.subgroup.lanes
+        count //= least
     term = sizes.cut(most, fraction_bits, rule.fraction_bits)
-    beside = [sizes.cut(addend.most, addend.fraction_bits, rule.fraction_bits).kept for addend in addends(unit)]
+    low = isinstance(rule.subgroup, ExactSubgroup) and rule.subgroup.low_addend == "skip"
+    above = max(0, product.high) if low else 0  # places that a low addend may stand above the window
+    beside = [sizes.cut(one.most << above, one.fraction_bits, rule.fraction_bits).kept for one in addends(unit)]
     total = count * term.kept + max(beside)
     sizes.totals.append(total)
     if rule.cut is not None:

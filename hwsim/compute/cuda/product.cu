@@ -385,10 +385,10 @@ FN void scale_term(Term &t, int &kind, u32 scale)
     t.counts = t.counts && (t.sig || (!word_kind(scale) && sig_of(scale)));
 }
 // The sum of a part of a group, in a window of its own or exact, times its scales: a term of PART_FRACTION bits.
-template <class R> FN Term part(const R &read, int first, int *kinds)
+template <class R> FN Term part(const R &read, int first, int *kinds, int size = SUBGROUP)
 {
     int kind = NUMBER, top = NO_EXP, zeros = NO_EXP, negatives = 0;
-    for (int lane = first; lane < first + SUBGROUP; ++lane) {
+    for (int lane = first; lane < first + size; ++lane) {
         const Term t = product(read.a(lane), read.b(lane), &kind);
         if (t.counts) top = larger(top, t.exp);
         zeros = larger(zeros, t.exp);
@@ -396,7 +396,7 @@ template <class R> FN Term part(const R &read, int first, int *kinds)
     }
     i64 total = 0;
     const int at = OWN_BITS == NO_WINDOW ? (int)SUBGROUP_LEAST : top;
-    for (int lane = first; lane < first + SUBGROUP && !kind; ++lane) {
+    for (int lane = first; lane < first + size && !kind; ++lane) {
         int none = NUMBER;
         const Term t = product(read.a(lane), read.b(lane), &none);
         const int shift = OWN_BITS == NO_WINDOW ? at - t.exp : at - t.exp + PRODUCT_FRACTION - OWN_BITS;
@@ -404,7 +404,7 @@ template <class R> FN Term part(const R &read, int first, int *kinds)
     }
     const bool some = top != NO_EXP;
     Term t = {magnitude(total), OWN_BITS == NO_WINDOW ? 0 : some ? top : zeros,
-              total ? total < 0 : negatives == SUBGROUP, total || (COUNT_CANCELLED && some)};
+              total ? total < 0 : negatives == size, total || (COUNT_CANCELLED && some)};
     if (kind) t.negative = kind == -INFINITE;
     if (SUBGROUP_SCALED) {
         scale_term(t, kind, read.scale_a(first));
@@ -414,8 +414,21 @@ template <class R> FN Term part(const R &read, int first, int *kinds)
     return t;
 }
 
-enum { PARTS = SUBGROUP ? LANES / (SUBGROUP + !SUBGROUP) : 1, TERMS = SUBGROUP ? (int)PARTS : (int)LANES,
-       WINDOWS = EVEN_ODD ? 2 : 1 };
+// True if c is zero, or its exponent below the largest of products other than zero, scales counted.
+template <class R> FN bool low_addend(const R &read, const Term &c)
+{
+    int top = NO_EXP;
+    for (int lane = 0; lane < LANES; ++lane) {
+        int none = NUMBER;
+        const Term t = product(read.a(lane), read.b(lane), &none);
+        const u32 x = read.scale_a(lane), y = read.scale_b(lane);
+        if (t.sig && sig_of(x) && sig_of(y)) top = larger(top, t.exp + exp_of(x) + exp_of(y));
+    }
+    return top != NO_EXP && (!c.counts || c.exp < top);
+}
+
+enum { LEAST = LOW_LANES ? LOW_LANES : SUBGROUP, PARTS = SUBGROUP ? LANES / (LEAST + !LEAST) : 1, // the most parts
+       TERMS = SUBGROUP ? (int)PARTS : (int)LANES, WINDOWS = EVEN_ODD ? 2 : 1 };
 
 // A group's sum. c: what is aligned with the products if `with_c`, `emin` its format's least exponent; or a late addend.
 template <class R> RARE Sum by_terms(const R &read, float c, int emin, bool with_c)
@@ -424,17 +437,20 @@ template <class R> RARE Sum by_terms(const R &read, float c, int emin, bool with
     const bool enters = with_c || CHAIN == LATE_WINDOW;
     Sum sum = {0, NO_EXP, EVEN_ODD ? COMBINE_BITS : FRACTION_BITS, enters ? kind_of(c) : (int)NUMBER, false, false};
     const Term of_c = term_of(finite(c) ? c : 0, emin);
-    int tops[WINDOWS], zeros[WINDOWS], negatives = 0, count = TERMS;
+    const bool low = LOW_LANES && low_addend(read, with_c ? of_c : term_of(0, emin)), skips = low && LOW_SKIPS;
+    const int size = low ? (int)LOW_LANES : (int)SUBGROUP;
+    const int terms = LOW_LANES ? LANES / (size + !size) : (int)TERMS;
+    int tops[WINDOWS], zeros[WINDOWS], negatives = 0, count = terms;
     for (int w = 0; w < WINDOWS; ++w) tops[w] = NO_EXP, zeros[w] = ZERO_EXP;
-    for (int i = 0; i < TERMS; ++i) {
+    for (int i = 0; i < terms; ++i) {
         Term t;
-        if (SUBGROUP) t = parts[i % PARTS] = part(read, i * SUBGROUP, &sum.kind);
+        if (SUBGROUP) t = parts[i % PARTS] = part(read, i * size, &sum.kind, size);
         else t = product(read.a(i), read.b(i), &sum.kind);
         int &to = t.counts ? tops[i % WINDOWS] : zeros[i % WINDOWS];
         to = larger(to, t.exp);
         negatives += t.negative;
     }
-    if (with_c) {
+    if (with_c && !skips) {
         int &to = of_c.counts ? tops[0] : zeros[0];
         to = larger(to, of_c.exp);
     }
@@ -449,7 +465,7 @@ template <class R> RARE Sum by_terms(const R &read, float c, int emin, bool with
         if (COUNT_ZEROS) tops[w] = larger(tops[w], zeros[w]);
         tops[w] = larger(tops[w], FLOOR);
         sum.top = larger(sum.top, tops[w]);
-        for (int i = w; i < TERMS; i += WINDOWS) {
+        for (int i = w; i < terms; i += WINDOWS) {
             int none = NUMBER;
             const Term t = SUBGROUP ? parts[i % PARTS] : product(read.a(i), read.b(i), &none);
             const int shift = tops[w] - t.exp + (SUBGROUP ? PART_FRACTION : PRODUCT_FRACTION) - FRACTION_BITS;

@@ -247,6 +247,7 @@ def _bytes_hold(unit: Unit) -> bool:
     if (
         not isinstance(rule, AlignedSum)
         or not isinstance(rule.subgroup, ExactSubgroup)
+        or rule.subgroup.asks_addend
         or rule.subgroup.lanes > MOST_OF_A_PART
     ):
         return False

@@ -92,6 +92,9 @@ def aligned_numbers(unit: Unit, rule: AlignedSum) -> WindowNumbers:
             subgroup_scaled=int(unit.scale is not None and unit.scale.at == "subgroup"),
             count_cancelled=int(rule.subgroup.cancelled == "count"),
         )
+    if isinstance(rule.subgroup, ExactSubgroup) and rule.subgroup.asks_addend:
+        skips = int(rule.subgroup.low_addend == "skip")
+        numbers = numbers._replace(low_lanes=rule.subgroup.least_lanes, low_skips=skips)
     if isinstance(rule.subgroup, WindowSubgroup):
         numbers = numbers._replace(own_bits=rule.subgroup.fraction_bits, own_lost=lost_number(rule.subgroup.lost))
     if isinstance(unit.late, LateInWindow):

@@ -176,16 +176,28 @@ def product_exp(x: int, y: int) -> int:
 
 
 @compiled
-def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> tuple[int, int]:
-    """The scaled sums of a group's parts become its terms.
+def low_addend(rule: WindowNumbers, lanes: Lanes, c: float, emin: int) -> bool:
+    """True if c is zero, or its exponent below the largest of products other than zero, scales counted."""
+    top = int64(NO_EXP)
+    for lane in range(rule.lanes):
+        x, y = int64(lanes.a[lane]), int64(lanes.b[lane])
+        by, of = int64(lanes.scale_a[lane]), int64(lanes.scale_b[lane])
+        if x & SIG_MASK and y & SIG_MASK and by & SIG_MASK and of & SIG_MASK:
+            top = max(top, product_exp(x, y) + product_exp(by, of))
+    return top != NO_EXP and (c == 0 or number_exp(c, emin) < top)
+
+
+@compiled
+def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, of_part: int) -> tuple[int, int]:
+    """The scaled sums of a group's parts, of so many products each, become its terms.
 
     Returns what is special among them, and the largest exponent of sums that cancel and count, or NO_EXP.
     """
     specials, cancelled = int64(0), int64(NO_EXP)
-    for part in range(rule.lanes // rule.subgroup):
-        first = part * rule.subgroup
+    for part in range(rule.lanes // of_part):
+        first = part * of_part
         total, negatives, kind, ones = int64(0), int64(0), int64(0), int64(0)
-        for lane in range(first, first + rule.subgroup):
+        for lane in range(first, first + of_part):
             x, y = int64(lanes.a[lane]), int64(lanes.b[lane])
             exp, sig = product_exp(x, y), (x & SIG_MASK) * (y & SIG_MASK)
             size = sig << (exp - rule.subgroup_least)
@@ -196,7 +208,7 @@ def subgroups(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> tuple[int
             ones |= sig
             total += -size if minus else size
         x, y = int64(lanes.scale_a[first]), int64(lanes.scale_b[first])
-        sign = int64(total < 0) if total != 0 else int64(negatives == rule.subgroup)
+        sign = int64(total < 0) if total != 0 else int64(negatives == of_part)
         kind, sign, sig = times_scales(kind, sign, abs(total), x, y)
         terms.sigs[part], terms.signs[part], terms.exps[part] = sig, sign, product_exp(x, y)
         if rule.count_cancelled and total == 0 and ones != 0 and x & SIG_MASK and y & SIG_MASK:
@@ -264,12 +276,12 @@ def times_scales(kind: int, sign: int, sig: int, x: int, y: int) -> tuple[int, i
 
 
 @inlined
-def parts_of(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms) -> tuple[int, int, int]:
+def parts_of(rule: WindowNumbers, lanes: Lanes, terms: GroupTerms, size: int) -> tuple[int, int, int]:
     """The sums of a group's parts become its terms: as `subgroups` returns, and the terms' fraction bits."""
     if rule.own_bits != NO_WINDOW:
         kind, cancelled = own_windows(rule, lanes, terms)
         return kind, cancelled, rule.own_bits + rule.subgroup_fraction
-    kind, cancelled = subgroups(rule, lanes, terms)
+    kind, cancelled = subgroups(rule, lanes, terms, size)
     return kind, cancelled, rule.subgroup_fraction - rule.subgroup_least + rule.product_fraction
 
 
@@ -415,10 +427,14 @@ def group_sum(
     with_c: whether it is aligned. parts, halves, late: whether products are summed in parts, or even and odd ones
     apart; the addend comes late in a window; the rounding is told of lost bits; zeros have the signs of IEEE 754.
     """
-    count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
+    count, fine, cancelled, low = rule.lanes, rule.product_fraction, int64(NO_EXP), False
     if parts is not None:
-        count = rule.lanes // rule.subgroup
-        kind, cancelled, fine = parts_of(rule, lanes, terms)
+        size = int64(rule.subgroup)
+        if rule.low_lanes != 0:
+            low = low_addend(rule, lanes, c if with_c else 0.0, emin)
+            size = rule.low_lanes if low else size
+        count = rule.lanes // size
+        kind, cancelled, fine = parts_of(rule, lanes, terms, size)
     else:
         kind = products(rule, lanes, terms)
     enters = with_c or late is not None
@@ -433,7 +449,8 @@ def group_sum(
         total, top, bits = even_odd(rule, terms)
     else:
         bits = rule.fraction_bits
-        top = largest(rule, terms, 0, count, 1, c, emin, with_c, cancelled)
+        skips = low and rule.low_skips == 1
+        top = largest(rule, terms, 0, count, 1, c, emin, with_c and not skips, cancelled)
         total = int64(0)
         if top != NO_EXP:
             total = window_sum(rule, terms, 0, count, 1, top, fine)
@@ -524,7 +541,7 @@ def reading_sum(
     count, fine, cancelled = rule.lanes, rule.product_fraction, int64(NO_EXP)
     if rule.subgroup:
         count = rule.lanes // rule.subgroup
-        kind, cancelled, fine = parts_of(rule, lanes, terms)
+        kind, cancelled, fine = parts_of(rule, lanes, terms, rule.subgroup)
     else:
         kind = products(rule, lanes, terms)
     if with_c:

@@ -286,6 +286,7 @@ def dots_layout(unit: Unit, rule: AlignedSum) -> DotsLayout | None:
     scale, lanes = unit.scale, unit.instruction.lanes
     if (
         not isinstance(rule.subgroup, ExactSubgroup)
+        or rule.subgroup.asks_addend
         or scale is None
         or unit.late is not None
         or unit.promotion is not None

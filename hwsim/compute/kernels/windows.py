@@ -36,6 +36,8 @@ class WindowNumbers(NamedTuple):
     sum that are lost, and how. own_bits: of each subgroup's own
     window; NO_WINDOW where its sum is exact. subgroup_scaled: whether scales multiply it. zero_exp: the exponent of the
     +0 that a group starts from where its addend is late, in a window of its own; NO_EXP where there is no such term.
+    low_lanes: products of a subgroup beside a low addend; 0 where an addend has no say in that, nor in what low_skips
+    says: that such an addend has no part in max_exp.
     """
 
     lanes: int
@@ -70,6 +72,8 @@ class WindowNumbers(NamedTuple):
     sticky: int = 0
     cut_bits: int = 0
     cut_lost: int = 0
+    low_lanes: int = 0
+    low_skips: int = 0
 
 
 class ReadNumbers(NamedTuple):

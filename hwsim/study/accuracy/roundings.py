@@ -22,7 +22,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import LOST_RULES, Lost
 from hwsim.spec.parts import Promotion
-from hwsim.spec.sums import WindowSubgroup
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 NEAREST = ("rne", "rna")
 
@@ -136,7 +136,8 @@ def _aligned(unit: Unit, rule: AlignedSum, parts: Lengths) -> list[Loss]:
     size, held = _window_size(bits, rule.term_lost), product_bits(unit)
     terms, inner = parts.lanes, list[Loss]()
     if rule.subgroup is not None:
-        terms = -(-parts.lanes // rule.subgroup.lanes)
+        part = rule.subgroup
+        terms = -(-parts.lanes // (part.least_lanes if isinstance(part, ExactSubgroup) else part.lanes))
     if isinstance(rule.subgroup, WindowSubgroup):
         # Each product of a part loses less than a unit of its part's window, whatever the number of parts.
         inner = [Loss(rule.subgroup.lanes, _window_size(rule.subgroup.fraction_bits, rule.subgroup.lost))]

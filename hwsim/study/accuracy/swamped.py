@@ -119,7 +119,7 @@ def _of_halves(rule: EvenOddSum, group: Group) -> Lost:
 def _of_window(rule: AlignedSum, group: Group) -> Lost:
     if group.max_exp is None:
         return Lost(set())
-    unit_exp, size = group.max_exp - rule.fraction_bits, rule.subgroup.lanes if rule.subgroup else 1
+    unit_exp, size = group.max_exp - rule.fraction_bits, len(group.products) // len(group.subgroups or group.products)
     terms = [part.term for part in group.subgroups] or group.products
     below = [n for n, term in enumerate(terms) if _below(term, unit_exp, rule.term_lost, group.aligned[n])]
     before = group.addend is not None and _below(group.addend, unit_exp, rule.term_lost, group.aligned[-1])
