@@ -11,6 +11,7 @@ import typer
 from pydantic import ValidationError
 
 import hwsim
+from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
@@ -43,6 +44,8 @@ from hwsim.spec import (
 )
 from hwsim.spec.keys import Overflow, Tininess, lost_words
 from hwsim.spec.parts import Instruction
+from hwsim.spec.standard import canonical as canonical_text
+from hwsim.spec.standard import fingerprint, schema_text
 from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 from hwsim.spec.table import SpecKey, spec_keys
 
@@ -178,6 +181,12 @@ def units(
         ),
     ] = None,
     keys: Annotated[bool, typer.Option("--keys", help="List the keys of a unit file and their values.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of unit files.")] = False,
+    canonical: Annotated[
+        bool,
+        typer.Option("--canonical", help="Print a unit's arithmetic alone: every key, sorted, formats written out."),
+    ] = False,
+    hashed: Annotated[bool, typer.Option("--hash", help="Print the SHA-256 of what --canonical prints.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the units, or show one: its specification, and how to read it.
@@ -188,6 +197,7 @@ def units(
     hwsim units hopper-wgmma-e4m3-f32 > my-unit.yaml      then change it
     hwsim units my-unit.yaml                              check it
     hwsim units --keys                                    what a file can hold, as a table in Markdown
+    hwsim units my-unit.yaml --hash                       the same for all files of this arithmetic
     hwsim units --json                                    every unit by itself; or one: its keys, and sentences
 
     Evidence: captured (its outputs were compared with real hardware's), emulated (with an emulator's), published,
@@ -195,6 +205,15 @@ def units(
     """
     if keys:
         print_json(objects(KEY_HEADER, key_rows())) if as_json else say(key_table())
+        return
+    if schema:
+        say(schema_text().rstrip())
+        return
+    if canonical or hashed:
+        if name is None:
+            raise InputError(f"{'--canonical' if canonical else '--hash'} goes with the name of a unit")
+        one = load_specified(name)
+        say(canonical_text(one) if canonical else fingerprint(one))
         return
     pattern = "*" if name is None and as_json else name
     if pattern is None:

@@ -467,7 +467,7 @@ def _all_bits(terms: Sequence[Term], max_exp: int | None) -> int:
 
 
 def method_of(unit: Unit, hooks: Hooks | None, *, low: bool = False) -> SumMethod:
-    """The method by which a unit sums the terms of a group. hooks: what is other than specified. low: of low addends."""
+    """The method by which a unit sums the terms of a group. hooks: what is other than specified. low: of a low one."""
     match unit.sum:
         case AlignedReadingSum() as rule:
             return AlignedReading(rule, ResultRounding(unit.result))

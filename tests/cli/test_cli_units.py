@@ -12,6 +12,7 @@ from cli.cli_run import Run, fails
 import hwsim
 from hwsim.base.files import written
 from hwsim.spec import as_yaml, load_unit, presets
+from hwsim.spec.standard import SCHEMA_FILE, canonical, fingerprint
 
 HOPPER = "hopper-wgmma-e4m3-f32"
 
@@ -23,6 +24,15 @@ def test_explain_shows_every_stage(run: Run) -> None:
     assert done.out == str(hwsim.explain(HOPPER, [0x3C, 1], [0xB9, 0x38], 0x3E800000)) + "\n"
     values = run("explain", HOPPER, "--a-values", "1.5,0x1p-9", "--b-values=-9/8,1", "--c", "0x3e800000")
     assert values.out == done.out
+
+
+def test_units_prints_the_schema_and_the_canonical_form_with_its_hash(run: Run) -> None:
+    unit = load_unit(HOPPER)
+    assert run("units", HOPPER, "--canonical").out == f"{canonical(unit)}\n"
+    assert run("units", HOPPER, "--hash").out == f"{fingerprint(unit)}\n"
+    assert run("units", "--schema").out == SCHEMA_FILE.read_text("utf-8")
+    for option in ("--canonical", "--hash"):
+        fails(run("units", option), f"{option} goes with the name of a unit")
 
 
 def test_explain_makes_an_example(run: Run) -> None:
