@@ -5,7 +5,7 @@ What a does not keep takes no part at all: it is no term of a sum, and no zero b
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from hwsim.formats import codes_of
 from hwsim.formats.codes import Codes, element
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.arguments import shape_error
-from hwsim.spec.keys import Positive, SpecPart
+from hwsim.spec.keys import EvidenceWord, Positive, SpecPart
 from hwsim.spec.unit import Unit
 
 
@@ -49,7 +49,7 @@ class SparseUnit(SpecPart):
 
     unit: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     summary: str = ""
-    evidence: Literal["captured", "published", "documented", "designed"] = "designed"
+    evidence: EvidenceWord = "designed"
     source: tuple[str, ...] = ()
     dense: Unit
     sparsity: Sparsity
