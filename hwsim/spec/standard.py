@@ -33,15 +33,14 @@ def unit_schema() -> dict[str, Any]:
     It has all keys, their kinds of values, and the keys of each method; `hwsim units FILE` checks the rules between
     keys too, and that names and paths lead to formats.
     """
-    parts = (
+    parts: tuple[type[BaseModel], ...] = (
         Operands, OperandRules, Scale, BlockScale, Instruction, *SUMS, Combine, SumCut, *SUBGROUPS, *LATE, ResultRule,
         Promotion, Mode, Unit, ModalUnit,
     )  # fmt: skip
-    made = [Unit.model_json_schema(), ModalUnit.model_json_schema()]
     defs: dict[str, Any] = {}
-    for schema, cls in zip(made, (Unit, ModalUnit), strict=True):
+    for name, schema in (("Unit", Unit.model_json_schema()), ("ModalUnit", ModalUnit.model_json_schema())):
         defs |= schema.pop("$defs")
-        defs[cls.__name__] = schema
+        defs[name] = schema
     for cls in parts:
         _say_words(cls, defs[cls.__name__]["properties"])
     for tag, classes in (("method", SUMS), ("method", SUBGROUPS), ("operation", LATE)):
