@@ -39,6 +39,11 @@ def layout_of(source: FloatFormat | NumberRange) -> Layout:
     return source.layout if isinstance(source, NumberRange) else unsigned(source.bits)
 
 
+def chains_of(unit: Specified) -> int:
+    """The number of a tree's chains; 0 without."""
+    return (unit.sum.chains or 0) if isinstance(unit.sum, PairwiseSum) else 0
+
+
 class RoundedRanges(ProductRanges):
     """The formats of one unit's rounded sums. Raises TypeError for a unit of another method."""
 
@@ -58,6 +63,11 @@ class RoundedRanges(ProductRanges):
     def products(self) -> State:
         """The products, or the sums of parts in their place, by name."""
         return {f"product{index}": self.product for index in range(parts_of_group(self.unit))}
+
+    @property
+    def chains(self) -> State:
+        """The sums of chains, by name; they begin with +0."""
+        return {f"chain{index}": self.fmt for index in range(chains_of(self.unit))}
 
 
 class RoundedDecode(DatapathStep):
@@ -115,12 +125,13 @@ class RoundedMultiply(DatapathStep):
 
     def __init__(self, n: RoundedRanges):
         self.n = n
-        o = state_layout({**n.products, "sum": n.fmt})
+        o = state_layout({**n.products, **n.chains, "sum": n.fmt})
         before = StructLayout({**joining(n), **decoded_layout(n).members})
-        super().__init__("multiply", before, o, set(n.products))
+        super().__init__("multiply", before, o, {*n.products, *n.chains})
 
     def compute(self, m: Module) -> None:
         n = self.n
+        m.d.comb += [getattr(self.o, name).eq(0) for name in n.chains]
         products = lane_products(m, n, self.i)
         numbers = self._numbers(m, products) if n.parts is None else self._parts(m, n.parts, products)
         for index, (name, number) in enumerate(zip(n.products, numbers, strict=True)):
@@ -311,7 +322,7 @@ def rounded_datapath(
     n = RoundedRanges(unit, apart)
     carried = StructLayout({"code": unsigned(n.result.bits)})
     path: list[DatapathStep] = [RoundedDecode(n, carried, absent), RoundedMultiply(n)]
-    state: State = {**n.products, "sum": n.fmt}
+    state: State = {**n.products, **n.chains, "sum": n.fmt}
     for index, pairs in enumerate(levels):
         steps, state = additions(f"add.{index}", state, pairs, n.rule, cuts)
         path += steps
@@ -326,12 +337,16 @@ def chain_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) ->
 
 def tree_datapath(unit: Specified, cuts: Sequence[str], apart: bool = False) -> Datapath:
     """A group's sum: a level for each of the tree's, and one for the addend."""
-    return rounded_datapath(unit, cuts, _tree_levels(parts_of_group(unit)), apart, _absent(unit))
+    return rounded_datapath(unit, cuts, _tree_levels(parts_of_group(unit), chains_of(unit)), apart, _absent(unit))
 
 
-def _tree_levels(lanes: int) -> Iterator[list[AdditionPlace]]:
-    """The additions of each level; an odd one goes up a level as it is."""
+def _tree_levels(lanes: int, chains: int) -> Iterator[list[AdditionPlace]]:
+    """The additions of each level; an odd one goes up a level as it is. Before them those of chains, side by side."""
     operands, level = [f"product{lane}" for lane in range(lanes)], 0
+    if chains:
+        for first in range(0, lanes, chains):
+            yield [AdditionPlace(f"chain{i}", f"chain{i}", f"product{first + i}") for i in range(chains)]
+        operands = [f"chain{index}" for index in range(chains)]
     while len(operands) > 1:
         pairs = [
             AdditionPlace(f"sum{level}_{index // 2}", *operands[index : index + 2])

@@ -189,6 +189,10 @@ ODD: dict[str, Mapping] = {
     "tree-flush": odd("bf16", "f32", chained("pairwise", "f32", product="rounded", flush=True), "f32", k=8, daz=True),
     "tree-f16-7": odd("e5m2", "f16", chained("pairwise", "f16"), "f16", 7, tiny="positive"),
     "tree-6-rd": odd("e4m3", "none", chained("pairwise", "e5m2", "rd"), "f16", 6, rounding="rz"),
+    "tree-chains": odd("f16", "f16", chained("pairwise", "f16", chains=2), "f16", 8),
+    "tree-chains-rounded": odd(
+        "e5m2", "none", chained("pairwise", "f16", "ru", "rounded", flush=True, tininess="after", chains=3), "f32", 6,
+    ),
     "tree-one": odd("e4m3", "f16", chained("pairwise", "e5m2", "rna", product="rounded"), "f16", 1),
     "tree-one-bare": odd("e4m3", "none", chained("pairwise", "e5m2", "rto"), "f16", 1),
     "exact-f32": odd("e5m2", "f32", exact_sum(), "f32", 3),

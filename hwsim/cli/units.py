@@ -412,6 +412,11 @@ def _sum(unit: Unit) -> Iterator[str]:
             yield f"All is summed exactly, and rounded {where}."
         case SequentialSum():
             yield from _additions(rule, "Products are added one after the other to the addend")
+        case PairwiseSum(chains=int(chains)):
+            words = (
+                f"Products are dealt to {chains} sums in turn, and added one after the other from +0; a tree adds these"
+            )
+            yield from _additions(rule, f"{words}, neighbours first, and then the addend")
         case PairwiseSum():
             yield from _additions(rule, "Products are added by a tree, neighbours first, and then the addend")
         case _:

@@ -348,19 +348,41 @@ class Sequential(RoundedAdditions):
 
 
 class Pairwise(RoundedAdditions):
-    """Products are added by a tree, neighbours first; an odd one goes up a level as it is. The addend comes last."""
+    """Products are added by a tree, neighbours first; an odd one goes up a level as it is. The addend comes last.
+
+    With chains, the tree adds sums of products.
+    """
+
+    def __init__(self, rule: PairwiseSum, hooks: Hooks | None):
+        super().__init__(rule, hooks)
+        self.chains = rule.chains
+
+    def chained(self, products: Sequence[Term], chains: int) -> tuple[list[Addition], list[Term]]:
+        """Every addition of chains, lane after lane, and their sums."""
+        every, sums = list[Addition](), [addend_term(self.rule.format, 0)] * chains
+        for lane, product in enumerate(products):
+            if not self.fused:
+                every.append(self.rounded_product(lane, product))
+                product = self.term(every[-1])
+            every.append(self.add(str(lane), sums[lane % chains], product))
+            sums[lane % chains] = self.term(every[-1])
+        return every, sums
 
     def additions(self, products: Sequence[Term], addend: Term | None) -> list[Addition]:
         """The products, rounded where they are; the tree, level by level; the addend, rounded, and its addition."""
         every: list[Addition] = []
         level = [(lane, lane, product) for lane, product in enumerate(products)]
-        if not self.fused:
+        name = "{}..{}"
+        if self.chains is not None:
+            every, sums = self.chained(products, self.chains)
+            level, name = [(chain, chain, term) for chain, term in enumerate(sums)], "chains {}..{}"
+        elif not self.fused:
             every = [self.rounded_product(lane, product) for lane, product in enumerate(products)]
             level = [(lane, lane, self.term(rounded)) for lane, rounded in enumerate(every)]
         while len(level) > 1:
             above = []
             for (first, _, x), (_, last, y) in zip(level[::2], level[1::2], strict=False):
-                every.append(self.add(f"{first}..{last}", x, y))
+                every.append(self.add(name.format(first, last), x, y))
                 above.append((first, last, self.term(every[-1])))
             level = above + level[len(level) // 2 * 2 :]
         root = level[0][2]

@@ -259,6 +259,11 @@ def _check_rounded(unit: UnitKeys, rule: RoundedSum) -> None:
     if rule.flush:
         _check_flush("sum.flush", rule.format)
     _check_tininess("sum.tininess", rule.tininess, "sum.flush is false", rule.flushes, rule.format)
+    chains, lanes = getattr(rule, "chains", None), unit.instruction.lanes
+    if chains is not None and rule.subgroup is not None:
+        raise RuleError("sum.chains", "must be none beside sum.subgroup")
+    if chains is not None and lanes % chains:
+        raise RuleError("sum.chains", f"must divide instruction.lanes ({lanes}), not be {chains}")
     result = unit.result.format
     if rule.overflow == "infinity" and not rule.format.infinities:
         raise RuleError("sum.overflow", f"must not be infinity: {rule.format.name} has none")

@@ -276,9 +276,13 @@ class PairwiseSum(RoundedSum):
     """A balanced tree of additions, neighbours first; the addend last."""
 
     method: Literal["pairwise"]
+    chains: Annotated[Positive | None, NoneWord] = None
+    """How many sums the tree adds in the place of products: dealt in turn, added one after the other from +0."""
 
     def depth(self, parts: int) -> int:
-        """The levels of the tree, and the addend's."""
+        """The levels of the tree, and the addend's; before them those of chains."""
+        if self.chains is not None:
+            return parts // self.chains + (self.chains - 1).bit_length() + 1
         return (parts - 1).bit_length() + 1
 
 

@@ -156,5 +156,13 @@ def chain(terms: Sequence[Number], addend: Number | None, rule: dict[str, Any]) 
         half = 1 << (len(part) - 1).bit_length() - 1
         return to_format(tree(part[:half]), tree(part[half:]))
 
+    if rule.get("chains") not in (None, "none"):
+        sums = []
+        for first in range(rule["chains"]):
+            total = read(name, 0)
+            for term in terms[first :: rule["chains"]]:
+                total = to_format(total, term)
+            sums.append(total)
+        terms = sums
     root = tree(terms)
     return to_format(root) if c is None else to_format(root, c)

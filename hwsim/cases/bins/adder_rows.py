@@ -179,6 +179,8 @@ def _added(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | Non
     match rule:
         case SequentialSum():
             return _in_chain(rows, by_role[SUM], by_role[PRODUCT], turn)
+        case PairwiseSum(chains=int(chains)):
+            return _in_chains(rows, chains, by_role, turn)
         case PairwiseSum():
             return _in_tree(rows, by_role, turn)
         case WindowSum() | ExactSum():
@@ -229,6 +231,25 @@ def _in_tree(rows: Rows, by_role: dict[str, ExactNumber], turn: int) -> Laid | N
         return None
     zeros: list[Pair] = [(0, 0)] * (right - low - len(first))
     return Laid([[*first, *zeros, *second]], 0, low)
+
+
+def _in_chains(rows: Rows, chains: int, by_role: dict[str, ExactNumber], turn: int) -> Laid | None:
+    """Terms of a tree of chains, whose products lie `chains` lanes apart."""
+    unit, length = rows.unit, rows.lanes // chains
+    sums: list[tuple[int, list[Pair] | None]]
+    if PRODUCT in by_role:
+        last, before = product_codes(unit, by_role[PRODUCT]), _terms(unit, by_role[SUM], length - 1)
+        sums = [(turn % chains, None if last is None or before is None else [*before, last])]
+    else:
+        sums = list(enumerate(_terms(unit, by_role[role], length) for role in sorted(by_role) if role != ADDEND))
+    c = _c(unit, by_role[ADDEND]) if ADDEND in by_role else 0
+    lanes: list[Pair] = [(0, 0)] * rows.lanes
+    for at, pairs in sums:
+        if pairs is None:
+            return None
+        for place, pair in enumerate(pairs):
+            lanes[at + chains * place] = pair
+    return None if c is None else Laid([lanes], c)
 
 
 def _in_exact_sum(rows: Rows, pair: RoundedPair, larger: ExactNumber, smaller: ExactNumber, turn: int) -> Laid | None:

@@ -239,6 +239,11 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
         match rule:
             case SequentialSum():
                 terms["addition"] = [((SUM, before), (PRODUCT, term))]
+            case PairwiseSum(chains=int()):
+                whole = _rounded_reach(rule.format, product, None)
+                terms["addition"] = [((SUM, whole), (PRODUCT, term)), (("left sum", whole), ("right sum", whole))]
+                if inside is not None or unit.instruction.chain:
+                    terms["addition"].append(((SUM, whole), (ADDEND, _rounded_reach(rule.format, product, inside))))
             case PairwiseSum():
                 nodes = {node_roles(first, last) for first, last in tree(lanes)}
                 # Of one lane the addend is added to the product itself.
@@ -518,6 +523,8 @@ def _roles(unit: Unit, step: Addition) -> tuple[str, str]:
         case PairwiseSum():
             if step.name == "addend":
                 return SUM, ADDEND
+            if unit.sum.chains is not None:
+                return (SUM, PRODUCT) if step.name.isdigit() else ("left sum", "right sum")
             first, last = map(int, step.name.split(".."))
             return node_roles(first, last)
         case WindowSum() | ExactSum():

@@ -280,7 +280,7 @@ def _sequential(unit: Unit, rule: SequentialSum, sizes: Sizes) -> GroupSum:
 
 def _pairwise(unit: Unit, rule: PairwiseSum, sizes: Sizes) -> GroupSum:
     count = parts_of_group(unit)
-    steps = count * (rule.product == "rounded") + count + adds(unit)
+    steps = count * (rule.product == "rounded") + count + (rule.chains or 0) + adds(unit)
     sums = part_sums(unit, sizes)
     fields, unit_exp = part_fields(unit, sums), wide_unit_exp(unit, sums, rule.format, sizes)
     return GroupSum(template="pairwise", steps=steps, format=rule.format, unit_exp=unit_exp, **fields)

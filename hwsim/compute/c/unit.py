@@ -535,7 +535,10 @@ class UnitInC:
                 return f"codes: the addend, rounded; then {product and product + 'and '}the sum with each product"
             case PairwiseSum():
                 last = "the addend, rounded; the sum" if self.group_addend else "the sum, rounded"
-                return f"codes: {product and product.rstrip() + ' then '}the tree, level by level; {last}"
+                first = product and product.rstrip() + " then "
+                if rule.chains is not None:
+                    first = f"{product and product + 'and '}the sum of its chain with each product; "
+                return f"codes: {first}the tree, level by level; {last}"
             case WindowSum() | ExactSum():
                 return ""
             case _:

@@ -701,7 +701,7 @@ FN Node sum_of_two(const Node &x, const Node &y) { return node_of(added_nodes(x,
 template <class N> FN N by_tree(N *level)
 {
 #pragma unroll(OWN_SUMS ? LANES : 1)
-    for (int count = LANES; count > 1; count = (count + 1) / 2) {
+    for (int count = CHAINS ? CHAINS : LANES; count > 1; count = (count + 1) / 2) {
 #pragma unroll(OWN_SUMS ? LANES : 1)
         for (int i = 0; i < count / 2; ++i) level[i] = sum_of_two(level[2 * i], level[2 * i + 1]);
         if (count % 2) level[count / 2] = level[count - 1];
@@ -709,6 +709,7 @@ template <class N> FN N by_tree(N *level)
     return level[0];
 }
 // Sums are binary32's own.
+enum { MODULO_CHAINS = CHAINS ? CHAINS : 1 };
 enum { NATIVE_SUMS = (int)Sums::ROUNDING == RNE && (int)Sums::FRACTION == SINGLE && Sums::EMIN == -126 && Sums::SUBNORMALS
                      && Sums::MOST == 0x7F7FFFFF && (int)Sums::FLUSH == 0 && Sums::INFINITY_IS == 0x7F800000
                      && Sums::OVER_PLUS == 0x7F800000 && LIMIT == NO_LIMIT };
@@ -729,9 +730,13 @@ template <class R> RARE float by_additions(const R &read, float c, bool with_c)
         return rounded_node<Result>(node_of(sum));
     }
     Node level[LANES];
+    if (CHAINS)
+        for (int chain = 0; chain < CHAINS; ++chain) level[chain] = node_of(0.f);
     for (int lane = 0; lane < LANES; ++lane) {
         const Node p = node_of(single_of(read.a(lane)), single_of(read.b(lane)));
-        level[lane] = FUSED ? p : node_of(rounded_node<Sums>(p));
+        const Node leaf = FUSED ? p : node_of(rounded_node<Sums>(p));
+        if (CHAINS) level[lane % MODULO_CHAINS] = sum_of_two(level[lane % MODULO_CHAINS], leaf);
+        else level[lane] = leaf;
     }
     const Node root = by_tree(level);
     const float sum = with_c ? added_nodes(root, node_of(start)) : rounded_node<Sums>(root);

@@ -24,6 +24,7 @@ from hwsim.spec import (
     ExactSum,
     LateAdd,
     LateInWindow,
+    PairwiseSum,
     RoundedSum,
     Support,
     Unit,
@@ -168,6 +169,8 @@ def _own_sums(unit: Unit) -> Variant | None:
     if {rule.rounding, result.rounding} != {"rne"} or not {rule.overflow, result.overflow} <= {"ieee", "infinity"}:
         return None
     if rule.flushes not in ((None,) if variant == "double" else (None, "result")):
+        return None
+    if isinstance(rule, PairwiseSum) and rule.chains is not None:
         return None
     tree = rule.method == "pairwise"
     if tree and (rule.product == "fused" or unit.instruction.lanes > MOST_OF_A_TREE):
@@ -327,6 +330,7 @@ def _sum_numbers(unit: Unit) -> dict[str, int]:
         "METHOD": {"sequential": 1, "pairwise": 2, "exact": 3}.get(rule.method, 0),
         **_exact_numbers(unit),
         "FUSED": int(isinstance(rule, RoundedSum) and rule.product == "fused"),
+        "CHAINS": (rule.chains or 0) if isinstance(rule, PairwiseSum) else 0,
     }  # fmt: skip
 
 

@@ -291,12 +291,15 @@ def pairwise_lacks(unit: Unit, rule: PairwiseSum) -> Iterator[str]:
 
 def pairwise_kernel(unit: Unit, rule: PairwiseSum) -> AdditionsKernel:
     """The kernel of a unit of this method that lacks nothing."""
-    return AdditionsKernel(unit, rule, trees_of)
+    return AdditionsKernel(unit, rule, lambda *mode: trees_of(*mode, rule.chains or 0))
 
 
 @lru_cache(maxsize=64)
-def trees_of(mode: int, exact: bool, fused: bool) -> Additions:
-    """The trees for a mode, whose roots go to the sums. exact: of sums. fused: products are not rounded."""
+def trees_of(mode: int, exact: bool, fused: bool, chains: int = 0) -> Additions:
+    """The trees for a mode, whose roots go to the sums. exact: of sums. fused: products are not rounded.
+
+    chains: how many sums of products a tree adds in their place; 0: it adds products.
+    """
 
     @compiled
     def trees(
@@ -305,12 +308,19 @@ def trees_of(mode: int, exact: bool, fused: bool) -> Additions:
         level, above = np.empty((lanes, sums.shape[1]), sums.dtype), np.empty((lanes, sums.shape[1]), sums.dtype)
         for i in range(sums.shape[0]):
             for group in range(first, last, lanes):
+                for chain in range(chains):
+                    for j in range(level.shape[1]):
+                        level[chain, j] = 0
                 for lane in range(lanes):
-                    x, row, leaf = a[i, group + lane], b[group + lane], level[lane]
+                    x, row, leaf = a[i, group + lane], b[group + lane], level[lane % chains if chains else lane]
                     for j in range(row.shape[0]):
                         product = x * row[j]
-                        leaf[j] = product if fused else round_in(product, t, mode)
-                count = lanes
+                        if not fused:
+                            product = round_in(product, t, mode)
+                        if chains:
+                            product = round_in(sum_in(leaf[j], product, mode, exact), t, mode)
+                        leaf[j] = product
+                count = chains if chains else lanes
                 while count > 1:
                     for pair in range(count // 2):
                         left, right, node = level[2 * pair], level[2 * pair + 1], above[pair]

@@ -99,6 +99,9 @@ def of_group_sums(unit: Unit, parts: Lengths) -> list[Loss]:
             # Every addition rounds, but the first, to zero, where it adds what the format holds.
             return _additions(unit, rule, parts, parts.lanes * parts.groups - 1)
         case PairwiseSum() as rule:
+            if rule.chains is not None:
+                levels = parts.lanes // rule.chains + (rule.chains - 1).bit_length()
+                return _additions(unit, rule, parts, levels + parts.groups - 1)
             # A product passes a rounding a level, and one a group from then on, where the sum so far is added.
             return _additions(unit, rule, parts, (parts.lanes - 1).bit_length() + parts.groups - 1)
         case _:

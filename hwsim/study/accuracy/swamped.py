@@ -155,7 +155,15 @@ def _below(term: Term, unit_exp: int, lost: LostBits, aligned: int) -> bool:
 def _of_tree(rule: PairwiseSum, group: Group) -> Lost:
     fmt, steps, level = rule.format, iter(group.steps), _lanes_of_terms(rule, group)
     lost: set[int] = set()
-    if rule.product == "rounded":
+    if rule.chains is not None:
+        products, level = level, [set[int]() for _ in range(rule.chains)]
+        for lane, lanes in enumerate(products):
+            if rule.product == "rounded" and _rounded_away(fmt, next(steps)):
+                lost |= lanes
+            chain = level[lane % rule.chains]
+            lost |= _swallowed(fmt, next(steps), chain, lanes)
+            chain |= lanes
+    elif rule.product == "rounded":
         lost = lost.union(*(lanes for lanes in level if _rounded_away(fmt, next(steps))))
     while len(level) > 1:
         above = []
