@@ -60,6 +60,8 @@ FORMS = {
     "int4": Form(0, 0, 0, "fixed", 4),
     "uint4": Form(0, 0, 0, "fixed", 4, signed=False),
     "i32": Form(0, 0, 0, "fixed", 32),
+    "int16": Form(0, 0, 0, "fixed", 16),
+    "i64": Form(0, 0, 0, "fixed", 64),
     "fixed43": Form(0, 18, 0, "fixed", 43),
     "fixed73": Form(0, 32, 0, "fixed", 73),
     "fixed100": Form(0, 84, 0, "fixed", 100),
