@@ -36,6 +36,7 @@ from hwsim.spec import (
     families,
     implemented,
     load_any,
+    load_specified,
     load_unit,
     matching,
     pipeline,
