@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hwsim.explain.explained import Explained, explain
     from hwsim.formats import get_format
     from hwsim.formats.yamlfile import SpecError
+    from hwsim.prove.difference import UnitDifference, diff
     from hwsim.quantize import Quantized, dequantize, quantize
     from hwsim.spec import NotImplementedYet, load_unit
     from hwsim.study.product_error import ProductError, error
@@ -30,9 +31,11 @@ __all__ = [
     "ProductError",
     "Quantized",
     "SpecError",
+    "UnitDifference",
     "__version__",
     "compress",
     "dequantize",
+    "diff",
     "dot",
     "error",
     "explain",
@@ -51,8 +54,10 @@ _HOMES = {
     "ProductError": "hwsim.study.product_error",
     "Quantized": "hwsim.quantize",
     "SpecError": "hwsim.formats.yamlfile",
+    "UnitDifference": "hwsim.prove.difference",
     "compress": "hwsim.compute.sparse",
     "dequantize": "hwsim.quantize",
+    "diff": "hwsim.prove.difference",
     "dot": "hwsim.compute.products",
     "error": "hwsim.study.product_error",
     "explain": "hwsim.explain.explained",

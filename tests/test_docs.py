@@ -8,6 +8,7 @@ show the same with another place for the output. Not executed as they stand:
 - `python capture/gemm.py`, `capture/training.py`: ask a GPU. What an H200 and an H100 returned is taken instead.
 - `python capture/plans.py`, `hwsim capture plans`: the same; on a stand-in in tests/silicon/test_capture_plans.py.
 - what docs/plans.md shows: on the files that its Python block writes.
+- what docs/differences.md shows: in tests/prove/test_difference.py.
 - `hwsim gemm ...`: run on the files that the Python blocks of docs/gemm.md write; seconds and speeds may be others.
 - `hwsim cosim ...`: minutes each. Their arguments must parse, and one run with few cases stands for all; the suites
   themselves are in tests/cosim.
@@ -83,7 +84,7 @@ QUICK = [
     if command.words[1] not in ("cosim", "capture", "gemm", "verilator")
     and "--cosim" not in command.words
     and not on_tour(command)
-    and not command.where.startswith("plans.md")
+    and not command.where.startswith(("plans.md", "differences.md"))
     and not takes_minutes(command)
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())

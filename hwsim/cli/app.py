@@ -21,6 +21,7 @@ MORE = {
     "export-c": "export", "export-sv": "export", "study": "study", "recipes": "recipes", "capture": "capture",
     "engine": "engine", "campaign": "campaign", "fuzz": "fuzz", "plan": "plan", "warm": "warm",
     "verilator": "verilator",
+    "campaign": "campaign", "fuzz": "fuzz", "plan": "plan", "diff": "diff", "warm": "warm", "verilator": "verilator",
 }  # fmt: skip
 STREAM: dict[str, tuple[str, ...]] = {
     "Hardware": ("--cuts", "--modules", "--output"),

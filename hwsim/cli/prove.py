@@ -27,7 +27,7 @@ from hwsim.cli.arguments import (
 )
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
-from hwsim.spec import load_specified, pipeline
+from hwsim.spec import Unit, load_specified, pipeline
 
 if TYPE_CHECKING:
     from hwsim.explain.proof import ClaimRow, ProofReport
@@ -50,17 +50,21 @@ def proved_dut(
     command: str,
     tell: Callable[[ClaimRow], None],
     at: Callable[[str], None],
+    unit: Unit | None = None,
 ) -> ProofReport:
-    """The proof of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`."""
+    """The proof of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`.
+
+    unit: that it is compared to; the unit of its file unless given.
+    """
     demand_provers()
     from hwsim.cosim.dutdesign import dut_design
-    from hwsim.cosim.dutfile import load_dut
+    from hwsim.cosim.dutfile import against, load_dut
     from hwsim.explain.reports import explained_lines, mismatch_lines
     from hwsim.prove.dut import DutProofOptions, prove_dut
     from hwsim.prove.unrolled import check_language
     from hwsim.rtl.synthesis.flows import YOSYS, first_run
 
-    dut = load_dut(path)
+    dut = load_dut(path) if unit is None else against(load_dut(path), unit)
     check_language(dut)  # before slang, which takes it for bad Verilog
     options = DutProofOptions(products, DUT_SECONDS if seconds is None else seconds, case, tell, at)
     at(COMPILING)

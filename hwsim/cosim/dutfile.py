@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -461,6 +461,13 @@ def load_dut(path: str | Path) -> Dut:
     dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
     _check_unit(dut)
     return dut
+
+
+def against(dut: Dut, unit: Unit) -> Dut:
+    """A design as one of another unit than its file's. Raises SpecError where its ports do not fit that."""
+    other = replace(dut, unit=unit)
+    _check_unit(other)
+    return other
 
 
 def _unit(name: str, document: Document) -> Unit:

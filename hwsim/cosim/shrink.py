@@ -206,9 +206,9 @@ class Simplifier:
         """Yield shifts of all products and the addend by a power of two, and the negation of all signs."""
         for side in "ab":
             for by in (-8, -4, -2, -1, 1, 2, 4, 8):
-                moved = {(side, lane): self._scaled(side, getattr(case, side)[lane], by) for lane in lanes}
+                moved = {(side, lane): self.scaled(side, getattr(case, side)[lane], by) for lane in lanes}
                 if case.c and "c" in self.formats:
-                    moved["c", 0] = self._scaled("c", case.c, by)
+                    moved["c", 0] = self.scaled("c", case.c, by)
                 kept = {place: code for place, code in moved.items() if code is not None}
                 if len(kept) == len(moved) and kept:
                     yield kept
@@ -220,7 +220,7 @@ class Simplifier:
                     flipped["c", 0] = case.c ^ addend.sign_bit << addend.padding
                 yield flipped
 
-    def _scaled(self, name: str, code: int, by: int) -> int | None:
+    def scaled(self, name: str, code: int, by: int) -> int | None:
         """The code of a number times 2^by; None where that is no normal number."""
         fmt = self.formats[name]
         if not isinstance(fmt, FloatFormat):

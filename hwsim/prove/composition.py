@@ -286,7 +286,7 @@ class Recorder:
     def __call__(self, name: str, args: tuple[Any, ...]) -> Any:
         """Answer one call. A call without tokens is computed, except for addends, which may be zero."""
         of = [key for key in map(key_of, args) if key is not None]
-        if _looks_at_nothing(name, args) or (not of and name != "addend_term"):
+        if looks_at_nothing(name, args) or (not of and name != "addend_term"):
             return ORIGINAL[name](*args)
         met = self.wiring(name, of)
         if met is None:
@@ -295,10 +295,10 @@ class Recorder:
             call = ModelCall(RUN.get(name, ORIGINAL[name]), tuple(map(argument_of, args)))
             if not self.calls.setdefault(met.call, call).same(call):
                 raise Unmet(f"`{met.call}` is called in two ways: {self.calls[met.call].arguments}, {call.arguments}")
-        return _answer(name, args, met)
+        return answer(name, args, met)
 
 
-def _looks_at_nothing(name: str, args: tuple[Any, ...]) -> bool:
+def looks_at_nothing(name: str, args: tuple[Any, ...]) -> bool:
     """True if a function returns its result without a look at any term."""
     match name, args:
         case ("cut_sum", (_, None)) | ("any_lost", (_, AlignedTerms(None))):
@@ -318,7 +318,8 @@ class LateTokens:
     unit_exp: TokenSum
 
 
-def _answer(name: str, args: tuple[Any, ...], met: StepCall) -> Any:
+def answer(name: str, args: tuple[Any, ...], met: StepCall, fork: Callable[[str], bool] = fork) -> Any:
+    """The token that a call returns, for what it met. fork: an unknown truth, by its name."""
     token = Token(*met.key)
     match name:
         case "combine_specials":

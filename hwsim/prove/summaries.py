@@ -319,11 +319,14 @@ class Specified:
     def cases(self, operands: SymbolicOperands) -> list[SpecifiedCase]:
         """Return the results, each with the conditions under which it is returned; these are all that there are."""
         codes = (operands.scale_a, operands.scale_b) if operands.scale_a else ()
+        return self.followed(lambda: self.definition.dot(operands.a, operands.b, operands.c, *codes).code)
+
+    def followed(self, run: Callable[[], Any]) -> list[SpecifiedCase]:
+        """Return the codes that a run of the definition returns, as `cases` does. run: of unknown operands."""
 
         def followed() -> tuple[Any, tuple[Met, ...], tuple[Term, ...]]:
             self.met = []
-            code = self.definition.dot(operands.a, operands.b, operands.c, *codes).code
-            return code, tuple(self.met), given()
+            return run(), tuple(self.met), given()
 
         with self._summed_up():
             found = [path.result for path in paths(followed, asked=False)]

@@ -50,6 +50,7 @@ UNIT_COMMANDS = (
     "capture judge missing u.yaml",
     "cosim u.yaml --sim icarus -o out",
     "dut-init missing.v --unit u.yaml -o d.yaml",
+    "diff u.yaml u.yaml",
 )
 TENSOR = "study s.yaml -o out --no-report --workers 1"
 # What a unit that was read is refused with: by its name, and by the option that does not fit it.
@@ -59,7 +60,7 @@ TARGETS = (
     Target(
         name="unit", make=bases.units, subjects=("u.yaml",), commands=UNIT_COMMANDS, weight=10, hidden=True,
         reads=("units name", "explain unit", "export-c unit", "vectors unit", "gemm unit", "study unit", "cosim units",
-               "capture judge units", "dut-init unit"),
+               "capture judge units", "dut-init unit", "diff first", "diff second"),
         written=("out", "d.npy", "d.yaml"), holds=oracles.unit,
         names=("missing", "icarus", "iverilog", "vvp", *OF_UNITS),
     ),
@@ -198,8 +199,11 @@ TARGETS = (
             "gemm mxfp8-e4m3-f32 x.* y.* --quantize mxfp8-e4m3 --allow-nan -o d.npy",
             "gemm hopper-wgmma-e4m3-f32 x.* y.* --quantize tensor-e4m3 -o d.npy",
             "study --a x.* --b y.* --unit hopper-wgmma-e4m3-f32 -o out",
+            "diff hopper-wgmma-e4m3-f32 hopper-wgmma-e4m3-f32 --a a.* --b b.* --c c.*",
+            "diff mxfp8-e4m3-f32 mxfp8-e4m3-f32 --a a.* --b b.* --scale-a sa.* --scale-b sb.*",
         ),
-        reads=("gemm a", "gemm b", "gemm addend", "gemm scale_a", "gemm scale_b", "study a", "study b"),
+        reads=("gemm a", "gemm b", "gemm addend", "gemm scale_a", "gemm scale_b", "study a", "study b",
+               "diff a", "diff b", "diff c", "diff scale_a", "diff scale_b"),
         written=("d.npy", "out"), holds=oracles.product,
     ),
     Target(

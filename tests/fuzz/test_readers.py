@@ -18,7 +18,7 @@ from hwsim.cli.app import app
 WORDS = {
     "campaign scheduler",
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
-    "cosim cuts", "decode codes", "docs name",
+    "cosim cuts", "decode codes", "diff products", "docs name",
     "dut-init define", "dut-init slang", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain numbers", "explain scale_a", "explain scale_b", "gemm packed", "gemm quantize",

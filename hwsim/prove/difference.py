@@ -1,0 +1,360 @@
+"""Whether two units return the same for every input: a proof, the simplest input on which they do not, or neither."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.base.errors import InputError
+from hwsim.base.text import counted
+from hwsim.cases.case import Case, batches
+from hwsim.compute.gemm import gemm
+from hwsim.explain.beside import BesideLine, beside
+from hwsim.explain.explained import Explained, explain
+from hwsim.explain.mismatches import explain_command, reading
+from hwsim.explain.readings import normal_forms, own_reading
+from hwsim.explain.readings import supports as has_readings
+from hwsim.formats.codes import container_dtype
+from hwsim.prove.apart import CaseSearch, UnitPair
+from hwsim.spec import AlignedSum, Unit, UnitLike, load_unit
+from hwsim.study.accuracy.exact import DoubleDouble
+from hwsim.study.accuracy.measures import ulps
+
+SECONDS = 60.0
+FIRST, FURTHER = 12, 64  # batches of cases before proofs are tried; those after which the clock is looked at
+Verdict = Literal["same", "differ", "not decided"]
+WORDS = {"name", "summary", "evidence", "source"}  # of a unit, beside its arithmetic
+
+
+@dataclass(frozen=True)
+class DataDifference:
+    """Two units' results of a matrix product.
+
+    differ, results: how many differ, of how many. nonfinite: how many of these are not finite in one unit or both.
+    largest_ulp: of the first unit's result format at the larger result; largest_relative: to it; both of finite
+    results, 0 without any. where: the place of the largest in ulp, or of the first that is not finite; empty for none.
+    at: both results there.
+    """
+
+    differ: int
+    results: int
+    nonfinite: int
+    largest_ulp: float
+    largest_relative: float
+    where: tuple[int, ...] = ()
+    at: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class UnitDifference:
+    """Whether two units return the same: `print` it for what is known.
+
+    verdict: `same` only with a proof. products: the numbers of products of one sum that it is about, in words.
+    proof: the argument; empty without one. case: the simplest case found on which they differ, or None; codes: both
+    results. tried: cases. notes: what was tried, and what is not compared. data: of a matrix product, or None. called:
+    the units' names or paths, as commands take them.
+    """
+
+    first: Unit
+    second: Unit
+    verdict: Verdict
+    products: str
+    proof: str = ""
+    case: Case | None = None
+    codes: tuple[int, int] | None = None
+    tried: int = 0
+    notes: tuple[str, ...] = ()
+    data: DataDifference | None = None
+    called: tuple[str, str] = ("", "")
+
+    @property
+    def same(self) -> bool:
+        """True only with a proof."""
+        return self.verdict == "same"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdict, and what it stands on, in lines."""
+        names = f"{self.first.name} and {self.second.name}"
+        match self.verdict:
+            case "same":
+                return [
+                    f"{names} return the same for every input, in {self.products}",
+                    f"proved: {self.proof}",
+                    *self._more,
+                ]
+            case "differ":
+                return [f"{names} differ, in {self.products}", *self._shown, *self._more]
+            case _:
+                return [f"{names}: not decided, in {self.products}: no difference in {self.tried:,} cases", *self._more]
+
+    @property
+    def _shown(self) -> Iterator[str]:
+        if self.case is None or self.codes is None:
+            return
+        nonzero = sum(bool(a or b) for a, b in zip(self.case.a, self.case.b, strict=True))
+        yield f"simplest of {self.tried:,} cases: {counted(nonzero, 'product')} other than zero, K = {len(self.case.a)}"
+        for unit, code in zip((self.first, self.second), self.codes, strict=True):
+            shown = reading(unit.output, code)
+            yield f"  {unit.name}: {shown.code} = {shown.value} ({unit.output.name})"
+        for unit, called in zip((self.first, self.second), self.called, strict=True):
+            if command := explain_command(unit, called or unit.name, self.case):
+                yield f"  {command}"
+
+    @property
+    def _more(self) -> list[str]:
+        return [*([] if self.data is None else data_lines(self)), *self.notes]
+
+    def explained(self) -> tuple[Explained, Explained] | None:
+        """Both units' records of the case; None without one."""
+        if self.case is None:
+            return None
+        case = self.case
+        c = case.c if self.first.operands.addend is not None else None
+        scales = (case.scale_a or None, case.scale_b or None)
+        first, second = (explain(unit, case.a, case.b, c, *scales) for unit in (self.first, self.second))
+        return first, second
+
+    def beside(self) -> list[BesideLine]:
+        """Both records beside each other; nothing without a case."""
+        records = self.explained()
+        return [] if records is None else beside(*records)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as numbers, texts and lists."""
+        return {
+            "first": self.first.name, "second": self.second.name, "verdict": self.verdict, "products": self.products,
+            "proof": self.proof, "tried": self.tried, "case": None if self.case is None else _sparse(self.case),
+            "codes": None if self.codes is None else [hex(code) for code in self.codes],
+            "data": None if self.data is None else asdict(self.data), "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def _sparse(case: Case) -> dict[str, Any]:
+    """A case without its products of zero: `products` has the place, and both codes, of each other one."""
+    lanes = enumerate(zip(case.a, case.b, strict=True))
+    products = [{"index": lane, "a": hex(a), "b": hex(b)} for lane, (a, b) in lanes if a or b]
+    scales = {name: [hex(code) for code in getattr(case, name)] for name in ("scale_a", "scale_b")}
+    return {"k": len(case.a), "products": products, "c": hex(case.c), **{key: of for key, of in scales.items() if of}}
+
+
+def data_lines(difference: UnitDifference) -> Iterator[str]:
+    """What is known of the matrix product, in lines."""
+    data, fmt = difference.data, difference.first.output.name
+    if data is None:
+        return
+    share = 100 * data.differ / data.results if data.results else 0.0
+    yield f"on the data {data.differ:,} of {data.results:,} results differ ({share:.3g} %)"
+    if data.differ - data.nonfinite:
+        yield f"  by at most {data.largest_ulp:g} ulp of {fmt}, and {data.largest_relative:.3g} of the larger result"
+    if data.nonfinite:
+        yield f"  {data.nonfinite:,} of them are not finite in one or both"
+    if data.where:
+        yield f"  worst at {list(data.where)}: {data.at[0]:.9g} and {data.at[1]:.9g}"
+
+
+def diff(
+    first: UnitLike, second: UnitLike, a: Any = None, b: Any = None, c: Any = None, scale_a: Any = None,
+    scale_b: Any = None, *, products: int | tuple[int, int | None] | None = None, seconds: float = SECONDS,
+    seed: int = 1, at: Callable[[str], None] = lambda what: None,
+) -> UnitDifference:  # fmt: skip
+    """Whether two units return the same for every input of every length.
+
+    first, second: units of the same factors, addend and scales. a, b, c, scale_a, scale_b: a matrix product, as
+    `hwsim.gemm` takes it, of which the difference is counted besides. products: of one sum, a number or the least and
+    the largest (None: any); all that both take unless given. seconds: of cases and solver, where nothing is found at
+    once. seed: of cases. at: called with what is done next, in words.
+    Raises InputError for units of other operands or scales.
+    """
+    units = load_unit(first), load_unit(second)
+    least, most = (products, products) if isinstance(products, int) else products or (1, None)
+    pair = UnitPair(*units, least, most)
+    called = (_called(first), _called(second))
+    found = replace(_Decision(pair, seconds, seed, at).made(), called=called)
+    if a is None and b is None:
+        return found
+    return replace(found, data=on_data(pair, a, b, c, scale_a, scale_b))
+
+
+def _called(given: UnitLike) -> str:
+    return str(given) if isinstance(given, (str, Path)) else ""
+
+
+class _Decision:
+    def __init__(self, pair: UnitPair, seconds: float, seed: int, at: Callable[[str], None]):
+        self.pair, self.seconds, self.at = pair, seconds, at
+        self.search, self.notes = CaseSearch(pair, seed), [f"not compared: {part}" for part in pair.left_out]
+        self.end = time.monotonic() + seconds
+
+    def made(self) -> UnitDifference:
+        """The answer: the first of a proof that costs nothing, cases, proofs, further cases and the solver."""
+        if arithmetic(self.pair.first) == arithmetic(self.pair.second):
+            return self._same("both files say the same arithmetic")
+        self.at("cases")
+        if found := self.search.drawn(FIRST):
+            return self._differ(found)
+        for argument in (self._by_bounds, self._by_structure):
+            if proof := argument():
+                return self._same(proof)
+        self.at("directed cases")
+        if found := self.search.directed():
+            return self._differ(found)
+        self.at("the solver")
+        answer = self._by_solver((self.end - time.monotonic()) / 2)
+        if isinstance(answer, Case):
+            return self._differ([answer])
+        if answer:
+            return self._same(answer)
+        self.at("further cases")
+        while time.monotonic() < self.end:
+            if found := self.search.drawn(FURTHER):
+                return self._differ(found)
+        return UnitDifference(
+            *self.pair.units, "not decided", self._products, tried=self.search.tried, notes=self._notes
+        )
+
+    @property
+    def _products(self) -> str:
+        """The lengths that are compared, in words."""
+        least, most = self.pair.shortest, self.pair.most
+        if most is None:
+            return (
+                "sums of any number of products" if least == self.pair.block else f"sums of {least} products and more"
+            )
+        most -= most % self.pair.block
+        return f"sums of {counted(most, 'product')}" if least == most else f"sums of {least} to {most} products"
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(self.notes)
+
+    def _same(self, proof: str) -> UnitDifference:
+        return UnitDifference(
+            *self.pair.units, "same", self._products, proof=proof, tried=self.search.tried, notes=self._notes
+        )
+
+    def _differ(self, found: list[Case]) -> UnitDifference:
+        self.at("the simplest case")
+        case = self.pair.trimmed(self.search.simplest(found))
+        (batch,) = batches(self.pair.first, [case])
+        first, second = (int(codes[0]) for codes in self.pair.results(batch))
+        return UnitDifference(
+            *self.pair.units, "differ", self._products, case=replace(case, id="simplest"), codes=(first, second),
+            tried=self.search.tried, notes=self._notes,
+        )  # fmt: skip
+
+    # Proofs.
+
+    def _by_bounds(self) -> str:
+        return same_by_bounds(self.pair)
+
+    def _by_structure(self) -> str:
+        if not self._solver_is_there():
+            return ""
+        from hwsim.prove.alike import same_structure
+        from hwsim.prove.composition import Unmet
+
+        try:
+            same_structure(self.pair)
+        except Unmet as error:
+            self.notes.append(f"not proved by the model's run on unknown values: {error}")
+            return ""
+        return "the model, run on unknown values, makes both results by the same calls, from every state of a sum"
+
+    def _by_solver(self, seconds: float) -> str | Case:
+        if not self._solver_is_there():
+            return ""
+        from hwsim.prove.alike import same_by_solver
+        from hwsim.prove.composition import Unmet
+
+        try:
+            return same_by_solver(self.pair, seconds)
+        except Unmet as error:
+            self.notes.append(f"not decided by the solver: {error}")
+            return ""
+
+    def _solver_is_there(self) -> bool:
+        if find_spec("bitwuzla") is not None:
+            return True
+        missing = "proofs on unknown values need the extra `prove`, which is not installed"
+        self.notes += [missing] if missing not in self.notes else []
+        return False
+
+
+def arithmetic(unit: Unit) -> dict[str, Any]:
+    """What a unit says beside its words."""
+    return unit.model_dump(mode="json", exclude=WORDS | {"unit"})
+
+
+def same_by_bounds(pair: UnitPair) -> str:
+    """Why two units with one window are the same by bounds on their stages; empty without such a proof.
+
+    Both have one normal form as readings (hwsim/explain/readings.py), and no other key differs that counts there.
+    """
+    if not all(isinstance(unit.sum, AlignedSum) and has_readings(unit) and own_reading(unit) for unit in pair.units):
+        return ""
+    forms = []
+    for unit in pair.units:
+        own = own_reading(unit)
+        assert own is not None
+        forms.append(normal_forms(unit)[own])
+    if forms[0].reading != forms[1].reading:
+        return ""
+    lossless = forms[0].reading.lost == "exact" and not forms[0].reading.two
+    dumps = [arithmetic(unit) for unit in pair.units]
+    for dump in dumps:
+        del dump["sum"]["lost"]
+        if lossless:
+            del dump["sum"]["fraction_bits"]
+    if dumps[0] != dumps[1]:
+        return ""
+    return "; ".join(dict.fromkeys([*forms[0].reasons, *forms[1].reasons]))
+
+
+# Of matrices.
+
+
+def on_data(pair: UnitPair, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> DataDifference:
+    """How often two units' results of a matrix product differ, and by how much."""
+    if a is None or b is None:
+        raise InputError(f"{'a' if a is None else 'b'} is missing: a matrix product has both factors")
+    results = [gemm(unit, a, b, c, scale_a, scale_b) for unit in pair.units]
+    codes = [
+        np.ravel(result.view(container_dtype(unit.output))) for unit, result in zip(pair.units, results, strict=True)
+    ]
+    at = np.flatnonzero(pair.apart(*codes))
+    first, second = (
+        np.asarray(unit.output.decode(side[at]), np.float64) for unit, side in zip(pair.units, codes, strict=True)
+    )
+    finite = np.isfinite(first) & np.isfinite(second)
+    larger, errors = _larger(first[finite], second[finite]), np.abs(first[finite] - second[finite])
+    in_ulp = errors / ulps(pair.first.output, DoubleDouble.of(larger))
+    relative = np.divide(errors, np.abs(larger), out=np.zeros_like(errors), where=larger != 0)
+    worst = None
+    if not finite.all():
+        worst = int(np.flatnonzero(~finite)[0])
+    elif at.size:
+        worst = int(in_ulp.argmax())
+    return DataDifference(
+        differ=int(at.size),
+        results=int(codes[0].size),
+        nonfinite=int((~finite).sum()),
+        largest_ulp=float(in_ulp.max(initial=0.0)),
+        largest_relative=float(relative.max(initial=0.0)),
+        where=() if worst is None else tuple(map(int, np.unravel_index(int(at[worst]), results[0].shape))),
+        at=() if worst is None else (float(first[worst]), float(second[worst])),
+    )
+
+
+def _larger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.abs(first) >= np.abs(second), first, second)
