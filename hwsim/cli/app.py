@@ -19,9 +19,8 @@ FIRST = {
 MORE = {
     "prove": "prove", "qualify": "qualify", "synth": "synth", "converter": "streams", "quantizer": "streams",
     "export-c": "export", "export-sv": "export", "study": "study", "recipes": "recipes", "capture": "capture",
-    "engine": "engine", "campaign": "campaign", "fuzz": "fuzz", "plan": "plan", "warm": "warm",
+    "engine": "engine", "campaign": "campaign", "fuzz": "fuzz", "plan": "plan", "diff": "diff", "warm": "warm",
     "verilator": "verilator",
-    "campaign": "campaign", "fuzz": "fuzz", "plan": "plan", "diff": "diff", "warm": "warm", "verilator": "verilator",
 }  # fmt: skip
 STREAM: dict[str, tuple[str, ...]] = {
     "Hardware": ("--cuts", "--modules", "--output"),

@@ -84,11 +84,12 @@ class UnitPair:
 
     @cached_property
     def tried(self) -> tuple[int, ...]:
-        """Lengths of drawn cases: about one step, two, and past the longest interval of a promotion."""
+        """Lengths of drawn cases: of one step, two, and past the longest interval of a promotion; and short ones."""
         intervals = [unit.promotion.interval for unit in self.units if unit.promotion is not None]
-        wished = [1, 2, *(-(-interval // self.step) + 1 for interval in intervals), 5]
+        steps = [1, 2, *(-(-interval // self.step) + 1 for interval in intervals), 5]
         most = LONGEST if self.most is None else self.most - self.most % self.block
-        return tuple(dict.fromkeys(min(max(wish * self.step, self.shortest), most) for wish in wished))
+        wished = [*(count * self.step for count in steps), self.shortest, self.step + self.block]
+        return tuple(dict.fromkeys(min(max(wish, self.shortest), most) for wish in wished))
 
     def trimmed(self, case: Case) -> Case:
         """A case without zeros at its end, as long as both units return the same for it, and none other."""
@@ -228,13 +229,20 @@ class CaseSearch:
         key = key_of(self.seed, *self._names, "diff")
         for number in count():
             length = self.pair.tried[number // 2 % len(self.pair.tried)]
-            unit = self._drawer(length, self.pair.units[number % 2])
-            yield draw(unit, key, number * CHUNK, max(64, CHUNK * 64 // max(64, length)), length, EVERY)
+            unit = self.pair.units[number % 2]
+            yield self._draw(unit, key, number * CHUNK, max(64, CHUNK * 64 // max(64, length)), length)
 
-    def _drawer(self, length: int, wished: Unit) -> Unit:
-        """A unit that takes cases of a length without filling up."""
-        units = (wished, *self.pair.units)
-        return next((unit for unit in units if length % unit.instruction.fill == 0), wished)
+    def _draw(self, unit: Unit, key: int, first: int, size: int, length: int) -> Batch:
+        """Cases of a length that are a unit's of whole instructions, cut short."""
+        whole = lcm(unit.instruction.fill, self.pair.block)
+        batch = draw(unit, key, first, size, -(-length // whole) * whole, EVERY)
+        scales = [batch.scale_a, batch.scale_b]
+        if unit.scale is not None:
+            blocks = block_lengths(unit)
+            scales = [
+                side if side is None else side[:, : length // of] for side, of in zip(scales, blocks, strict=True)
+            ]
+        return replace(batch, a=batch.a[:, :length], b=batch.b[:, :length], scale_a=scales[0], scale_b=scales[1])
 
     def directed(self) -> list[Case]:
         """Differing cases among those that tell each unit from mistakes and changed rules, as far as it has any."""
@@ -278,18 +286,18 @@ class CaseSearch:
 
     def _sparse(self, number: int, length: int) -> Iterator[Batch]:
         """Batches of cases with so many products other than zero, at most; of one, every pair of narrow codes."""
-        unit = self._drawer(length, self.pair.first)
+        unit = self.pair.first
         key, places = key_of(self.seed, *self._names, "few", number), Stream(self.seed, "places", number)
         rows = np.arange(CHUNK)
         for first in range(0, FEWER, CHUNK):
-            batch = draw(unit, key, first, CHUNK, length, EVERY)
+            batch = self._draw(unit, key, first, CHUNK, length)
             keep = np.zeros(batch.a.shape, bool)
             for lane in range(number):
                 keep[rows, np.where(rows % 2, places.integers(0, length, (CHUNK,)), lane)] = True
             a, b = (np.where(keep, side, 0).astype(side.dtype) for side in (batch.a, batch.b))
             yield replace(batch, a=a, b=b)
         if number == 1 and unit.scale is None and unit.operands.a.bits + unit.operands.b.bits <= 16:
-            yield from batches(unit, pair_cases(unit), 1 << 14)
+            yield from batches(unit, filter(self._fits, pair_cases(unit)), 1 << 14)
 
     def _simplest_of(self, found: Sequence[Case]) -> Case:
         starts = sorted(dict.fromkeys(found[:: max(1, len(found) // ENOUGH)]), key=self.cost)

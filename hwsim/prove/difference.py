@@ -21,14 +21,15 @@ from hwsim.explain.explained import Explained, explain
 from hwsim.explain.mismatches import explain_command, reading
 from hwsim.explain.readings import normal_forms, own_reading
 from hwsim.explain.readings import supports as has_readings
+from hwsim.formats import FixedFormat
 from hwsim.formats.codes import container_dtype
 from hwsim.prove.apart import CaseSearch, UnitPair
-from hwsim.spec import AlignedSum, Unit, UnitLike, load_unit
+from hwsim.spec import AlignedSum, ExactSum, Unit, UnitLike, load_unit
 from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.accuracy.measures import ulps
 
 SECONDS = 60.0
-FIRST, FURTHER = 12, 64  # batches of cases before proofs are tried; those after which the clock is looked at
+FIRST, FURTHER = 16, 64  # batches of cases before proofs are tried; those after which the clock is looked at
 Verdict = Literal["same", "differ", "not decided"]
 WORDS = {"name", "summary", "evidence", "source"}  # of a unit, beside its arithmetic
 
@@ -195,11 +196,15 @@ class _Decision:
         self.pair, self.seconds, self.at = pair, seconds, at
         self.search, self.notes = CaseSearch(pair, seed), [f"not compared: {part}" for part in pair.left_out]
         self.end = time.monotonic() + seconds
+        self.promised = _as_promised(pair)
 
     def made(self) -> UnitDifference:
         """The answer: the first of a proof that costs nothing, cases, proofs, further cases and the solver."""
-        if arithmetic(self.pair.first) == arithmetic(self.pair.second):
+        first, second = map(arithmetic, self.promised.units)
+        if first == second:
             return self._same("both files say the same arithmetic")
+        if proof := same_without_groups(self.promised):
+            return self._same(proof)
         self.at("cases")
         if found := self.search.drawn(FIRST):
             return self._differ(found)
@@ -256,7 +261,7 @@ class _Decision:
     # Proofs.
 
     def _by_bounds(self) -> str:
-        return same_by_bounds(self.pair)
+        return same_by_bounds(self.promised)
 
     def _by_structure(self) -> str:
         if not self._solver_is_there():
@@ -265,7 +270,7 @@ class _Decision:
         from hwsim.prove.composition import Unmet
 
         try:
-            same_structure(self.pair)
+            same_structure(self.promised)
         except Unmet as error:
             self.notes.append(f"not proved by the model's run on unknown values: {error}")
             return ""
@@ -278,7 +283,7 @@ class _Decision:
         from hwsim.prove.composition import Unmet
 
         try:
-            return same_by_solver(self.pair, seconds)
+            return same_by_solver(self.promised, seconds)
         except Unmet as error:
             self.notes.append(f"not decided by the solver: {error}")
             return ""
@@ -294,6 +299,16 @@ class _Decision:
 def arithmetic(unit: Unit) -> dict[str, Any]:
     """What a unit says beside its words."""
     return unit.model_dump(mode="json", exclude=WORDS | {"unit"})
+
+
+def _as_promised(pair: UnitPair) -> UnitPair:
+    """The units, of which neither promises a NaN's bits where one does not: these decide nothing else."""
+    if all(unit.result.nan != "any" for unit in pair.units):
+        return pair
+    first, second = (
+        unit.model_copy(update={"result": unit.result.model_copy(update={"nan": "any"})}) for unit in pair.units
+    )
+    return replace(pair, first=first, second=second)
 
 
 def same_by_bounds(pair: UnitPair) -> str:
@@ -319,6 +334,65 @@ def same_by_bounds(pair: UnitPair) -> str:
     if dumps[0] != dumps[1]:
         return ""
     return "; ".join(dict.fromkeys([*forms[0].reasons, *forms[1].reasons]))
+
+
+def same_without_groups(pair: UnitPair) -> str:
+    """Why two units are the same because sums are exact, whatever the groups; empty without such a proof.
+
+    A sum that is rounded where it leaves its register does not depend on its groups: NaNs and infinities outlast them,
+    and a sum of zero is +0. Nor does one that wraps round, in a format that holds every product and addend: it is the
+    exact sum modulo a power of two, of every group and of all.
+    """
+    dumps = [_without_groups(unit, pair.most is not None) for unit in pair.units]
+    if None in dumps or dumps[0] != dumps[1]:
+        return ""
+    if _only_grows(pair.first):
+        return "no product is negative, so that a sum that saturates after each group is the whole one, saturated"
+    if all(_wraps(unit) for unit in pair.units):
+        return "sums that wrap round are the exact sum modulo a power of two, however products are grouped"
+    return "exact sums that are rounded once, at the end, do not depend on how products are grouped"
+
+
+def _without_groups(unit: Unit, limited: bool) -> dict[str, Any] | None:
+    """A unit's arithmetic without its groups; None where these count. limited: whether K ends within an instruction."""
+    rule, wraps = unit.sum, _wraps(unit) or _only_grows(unit)
+    if not isinstance(rule, ExactSum) or rule.subgroup is not None or rule.zero != "positive":
+        return None
+    if unit.late is not None or unit.promotion is not None or unit.instruction.start != "addend":
+        return None
+    if rule.rounded == "group" and not wraps:
+        return None
+    said = arithmetic(unit)
+    for name in ("k", "lanes", "order", *(["chain"] if limited else [])):
+        del said["instruction"][name]
+    if wraps:
+        del said["sum"]["rounded"], said["result"]["rounding"]
+    return said
+
+
+def _only_grows(unit: Unit) -> bool:
+    """True if sums saturate, and no product is negative: both of fixed numbers whose last places the result holds."""
+    addend, fmt = unit.operands.addend, unit.result.format
+    factors = unit.operands.multiplied
+    unsigned = all(isinstance(one, FixedFormat) and not one.signed for one in factors)
+    return unsigned and unit.result.overflow == "saturate" and addend in (None, fmt) and _on_its_grid(unit)
+
+
+def _wraps(unit: Unit) -> bool:
+    """True if the result is the exact sum modulo a power of two."""
+    return unit.result.overflow == "wrap" and _on_its_grid(unit)
+
+
+def _on_its_grid(unit: Unit) -> bool:
+    """True if the result is fixed, and every term is a multiple of its last place."""
+    fmt, addend = unit.result.format, unit.operands.addend
+    if not isinstance(fmt, FixedFormat) or unit.scale is not None:
+        return False
+    factors = unit.operands.multiplied
+    if not all(isinstance(one, FixedFormat) for one in (*factors, *([] if addend is None else [addend]))):
+        return False
+    places = sum(factor.fraction_bits for factor in factors), 0 if addend is None else addend.fraction_bits
+    return max(places) <= fmt.fraction_bits
 
 
 # Of matrices.

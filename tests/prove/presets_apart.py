@@ -136,7 +136,7 @@ def main(again: bool = False) -> None:
     known = {(one["first"], one["second"]): one for one in kept if one["verdict"] != "differ" or differs(one)}
     rows = []
     for pair in pairs():
-        rows.append(known.get(pair) or row(diff(*pair)))
+        rows.append(known.get(pair) or row(diff(*pair, seconds=20)))
         if pair not in known:
             print(*pair, rows[-1]["verdict"], flush=True)
     FILE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")

@@ -76,7 +76,7 @@ CHANGED = (HOPPER, "deepseek-v3-e4m3-f32", "cdna3-mfma-f16-f32", "sequential-e4m
            "blackwell-mxf4nvf4-e2m1-f32")  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_slow(CHANGED, CHANGED[2:4]))
+@pytest.mark.parametrize("name", others_slow(CHANGED, CHANGED[3:4]))
 def test_no_proof_stands_against_a_case(name: str) -> None:
     """Of a unit and each change of a rule of it: what is proved the same is not told apart by any case."""
     pytest.importorskip("bitwuzla")
@@ -99,6 +99,51 @@ def test_no_proof_stands_against_a_case(name: str) -> None:
         assert not (same and differ), semantic.name
         told, proved = told + differ, proved + same
     assert told >= 5
+
+
+def test_integer_sums_do_not_depend_on_groups_where_they_wrap_or_only_grow() -> None:
+    assert "modulo a power of two" in diff("int8-i32", "turing-mma-int8-i32").proof
+    assert "no product is negative" in diff("ampere-mma-uint8-i32-sat", "turing-mma-uint8-i32-sat").proof
+    # With signs a sum may saturate in one group and come back in the next.
+    found = diff("ampere-mma-int8-i32-sat", "turing-mma-int8-i32-sat")
+    assert found.case is not None and sum(bool(a or b) for a, b in zip(found.case.a, found.case.b, strict=True)) == 2
+    exact, long = unit("exact", 2, EXACT, "f32", "addend"), unit("long", 8, EXACT, "f32", "addend")
+    assert "rounded once, at the end" in diff(exact, long).proof
+    assert not CaseSearch(UnitPair(exact, long)).drawn(12)
+
+
+def test_zeros_that_fill_up_count_for_the_length() -> None:
+    """A lone -0 stays in a chain of one product, and becomes +0 where zeros follow it: seen at K = 1 alone."""
+    chain = {"method": "sequential", "product": "fused", "format": "f32", "rounding": "rne"}
+    one, two = unit("one", 1, chain, "f32", "addend"), unit("two", 2, chain, "f32", "addend")
+    found = diff(one, two)
+    assert found.case is not None and found.codes == (0x80000000, 0) and len(found.case.a) % 2 == 1
+
+
+MUTANTS = {"constants": ("_frozen", "hopper-wgmma-e4m3-f32"), "states": ("_state", "deepseek-v3-e4m3-f32")}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_proof_by_structure_that_forgets_something_is_refuted_by_a_case(
+    mutant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without constants in the keys of calls, or with the first step alone, units that differ are proved the same."""
+    pytest.importorskip("bitwuzla")
+    from hwsim.prove import alike
+    from hwsim.prove.composition import Unmet
+
+    own = load_unit(MUTANTS[mutant][1])
+    other = own.replace(lost="floor") if mutant == "constants" else own.replace(interval=64)
+    pair = UnitPair(own, other)
+    with pytest.raises(Unmet):
+        alike.same_structure(pair)
+    true = getattr(alike, MUTANTS[mutant][0])
+    if mutant == "constants":
+        monkeypatch.setattr(alike, "_frozen", lambda what: true(what) if alike._has_token(what) else None)
+    else:
+        monkeypatch.setattr(alike, "_state", lambda *carried: ("one state", true(*carried)[1]))
+    assert alike.same_structure(pair) is None
+    assert CaseSearch(pair).drawn(8)
 
 
 def test_windows_that_lose_nothing_are_the_same_by_bounds() -> None:
@@ -262,7 +307,7 @@ ROWS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
 def test_the_table_has_every_pair_of_presets_and_no_other() -> None:
     assert [(one["first"], one["second"]) for one in ROWS] == list(pairs())
-    assert {one["verdict"] for one in ROWS} <= {"same", "differ"}
+    assert {one["verdict"] for one in ROWS} == {"same", "differ"}
 
 
 def test_every_input_of_the_table_tells_its_units_apart() -> None:
