@@ -30,7 +30,7 @@ def mapping(name: str) -> dict[str, Any]:
 def shipped() -> dict[str, dict[str, Any]]:
     """The plain mappings of all presets: what the members of a family share, with what each has of its own."""
     documents = [document for path in PRESETS.glob("*.yaml") for document in yaml.safe_load_all(path.read_text())]
-    families = [document for document in documents if "modes" not in document]
+    families = [document for document in documents if not {"modes", "sparsity"} & document.keys()]
     return {name: merged(family.get("shared", {}), own) for family in families for name, own in members(family).items()}
 
 
