@@ -99,17 +99,20 @@ def cancelled(unit: Unit) -> Proposals:
 def low_addend(unit: Unit) -> Proposals:
     """What tcgen05-model and MMA-Sim contradict each other in, of NVFP4."""
     rule = unit.subgroup
-    if not isinstance(rule, ExactSubgroup) or not isinstance(unit.sum, AlignedSum) or unit.sum.addend != "aligned":
+    if not isinstance(rule, ExactSubgroup) or not isinstance(unit.sum, AlignedSum):
         return {}
-    keys, least = rule.model_dump(mode="json"), dict.fromkeys((None, rule.least_lanes, rule.lanes // 4 or None))
+    if (unit.sum.addend, unit.sum.zero_terms, unit.sum.zero) != ("aligned", "skip", "positive"):
+        return {}  # beside these a low addend has no say
+    keys, least = rule.model_dump(mode="json"), dict.fromkeys((None, rule.low_lanes, max(1, rule.lanes // 4)))
     names = {"count": "counts in max_exp", "skip": "has no part in max_exp"}
     return {
         f"{words}{f', beside sums of {lanes}' if lanes else ''}": {
             "sum": {"subgroup": {**keys, "low_lanes": lanes, "low_addend": setting}}
         }
         for lanes in least
+        if lanes is None or rule.lanes % lanes == 0
         for setting, words in names.items()
-        if lanes != rule.lanes
+        if lanes != rule.lanes and (setting, rule.cancelled) != ("skip", "skip")
     }
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from odd_units import ODD, unit
 
 import hwsim
 import hwsim.model
@@ -110,10 +111,10 @@ def drawn(kind: Callable[[random.Random], Case], count: int) -> list[Case]:
     return [kind(draw) for _ in range(count)]
 
 
-def codes(unit: Unit | str, cases: list[Case], dot: Callable[..., NDArray[np.generic]]) -> list[int]:
+def codes(of: Unit | str, cases: list[Case], dot: Callable[..., NDArray[np.generic]]) -> list[int]:
     sides = [np.array([getattr(case, key) for case in cases], np.uint8) for key in ("a", "b", "scale_a", "scale_b")]
     c = np.array([case.c for case in cases], np.uint32)
-    return list(np.asarray(dot(unit, *sides[:2], c, *sides[2:])).view(np.uint32).tolist())
+    return list(np.asarray(dot(of, *sides[:2], c, *sides[2:])).view(np.uint32).tolist())
 
 
 class Decisive(NamedTuple):
@@ -153,13 +154,13 @@ DECISIVE = (
 
 @pytest.mark.parametrize("one", DECISIVE)
 def test_the_least_cases_that_tell_them_apart(one: Decisive) -> None:
-    unit = load_unit(FOURS)
-    assert unit.subgroup is not None
+    fours = load_unit(FOURS)
+    assert fours.subgroup is not None
     for dot in (hwsim.model.dot, hwsim.dot):
         assert [codes(name, [one.case], dot) for name in (SIXTEENS, FOURS)] == [[one.sixteens], [one.fours]]
     for key, setting in (("low_lanes", None), ("low_addend", "count")):
-        part = {**unit.subgroup.model_dump(mode="json"), key: setting}
-        (code,) = codes(changed(unit, {"sum": {"subgroup": part}}), [one.case], hwsim.dot)
+        part = {**fours.subgroup.model_dump(mode="json"), key: setting}
+        (code,) = codes(changed(fours, {"sum": {"subgroup": part}}), [one.case], hwsim.dot)
         assert code == (one.sixteens if key in one.keys else one.fours)
     assert one.case.published() == one.fours
     page = (ROOT / "docs/silicon.md").read_text("utf-8")
@@ -190,20 +191,26 @@ OTHERS = [
 
 @pytest.mark.parametrize("change", OTHERS, ids=str)
 def test_directed_cases_tell_other_rules(change: dict[str, object]) -> None:
-    unit, cases = load_unit(FOURS), drawn(directed, 20_000)
-    assert unit.subgroup is not None
-    other = changed(unit, {"sum": {"subgroup": {**unit.subgroup.model_dump(mode="json"), **change}}})
-    assert codes(other, cases, hwsim.dot) != codes(unit, cases, hwsim.dot)
+    fours, cases = load_unit(FOURS), drawn(directed, 20_000)
+    assert fours.subgroup is not None
+    other = changed(fours, {"sum": {"subgroup": {**fours.subgroup.model_dump(mode="json"), **change}}})
+    assert codes(other, cases, hwsim.dot) != codes(fours, cases, hwsim.dot)
 
 
 def test_both_rules_are_answers_of_a_question_and_the_rtl_refuses_one_by_name() -> None:
-    unit, other = load_unit(SIXTEENS), load_unit(FOURS)
-    units = {one.name: one.unit.sum for one in BY_NAME["low-addend"].candidates(unit)}
+    own, other = load_unit(SIXTEENS), load_unit(FOURS)
+    units = {one.name: one.unit.sum for one in BY_NAME["low-addend"].candidates(own)}
     assert units["has no part in max_exp, beside sums of 4"] == other.sum
-    assert units["counts in max_exp"] == unit.sum and len(units) == 4
+    assert units["counts in max_exp"] == own.sum and len(units) == 4
     assert other.sum in [one.unit.sum for one in BY_NAME["low-addend"].candidates(other)]
     lacks = hwsim.supports(other, by="rtl").lacks
     assert lacks == ("sum.subgroup.low_lanes: 4", "sum.subgroup.low_addend: skip")
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if unit(name).subgroup is not None])
+def test_the_question_is_asked_of_every_unit_with_parts(name: str) -> None:
+    among = BY_NAME["low-addend"].candidates(unit(name))
+    assert [one.unit for one in among].count(unit(name)) == 1
 
 
 WRONG = [

@@ -336,6 +336,7 @@ KINDS: dict[str, Kinds] = {
     "zeros": ("empty", "cancel", "zeros"),
     "zero-terms": ("zeros",),
     "cancelled": ("cancel",),
+    "low-addend": ("cancel", "addend", "near"),
     "late-window": ("near", "addend", "edge"),
     "floor": ("floor", "halfway", "halfway", "floor", "halfway", "halfway", "tiny"),
     "zero-sum": ("empty", "cancel"),
