@@ -134,7 +134,8 @@ def unchanged_without_its_swamped_terms(unit: Unit) -> int:
         less_a, less_b = a.copy(), b.copy()
         less_a[0, gone] = less_b[0, gone] = 0
         before, after = dot(unit, a, b, None, *scales), dot(unit, less_a, less_b, None, *scales)
-        assert np.array_equal(unit.output.decode(before), unit.output.decode(after), equal_nan=True), (row, len(gone))
+        numbers = unit.output.decode(before), unit.output.decode(after)  # of 64 bits, Python's own, without a NaN
+        assert np.array_equal(*numbers, equal_nan=numbers[0].dtype != object), (row, len(gone))
         left_out += len(gone)
     return left_out
 
