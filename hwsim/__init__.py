@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hwsim.quantize import Quantized, dequantize, quantize
     from hwsim.spec import NotImplementedYet, load_unit
     from hwsim.study.product_error import ProductError, error
+    from hwsim.study.tolerance import Tolerance, ToleranceWarning, tolerance
 
     __version__: str
 
@@ -31,6 +32,8 @@ __all__ = [
     "ProductError",
     "Quantized",
     "SpecError",
+    "Tolerance",
+    "ToleranceWarning",
     "UnitDifference",
     "__version__",
     "compress",
@@ -44,6 +47,7 @@ __all__ = [
     "load_unit",
     "quantize",
     "supports",
+    "tolerance",
 ]
 
 # Where each name is. It is imported when it is asked for: a simulator's process needs the testbench alone, and starts
@@ -54,6 +58,8 @@ _HOMES = {
     "ProductError": "hwsim.study.product_error",
     "Quantized": "hwsim.quantize",
     "SpecError": "hwsim.formats.yamlfile",
+    "Tolerance": "hwsim.study.tolerance",
+    "ToleranceWarning": "hwsim.study.tolerance",
     "UnitDifference": "hwsim.prove.difference",
     "compress": "hwsim.compute.sparse",
     "dequantize": "hwsim.quantize",
@@ -65,6 +71,7 @@ _HOMES = {
     "get_format": "hwsim.formats",
     "load_unit": "hwsim.spec",
     "supports": "hwsim.compute.support",
+    "tolerance": "hwsim.study.tolerance",
 }
 
 

@@ -1,0 +1,190 @@
+"""How far a unit's results may be from the exact sums, certified: tolerances for tests of kernels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hwsim.base.errors import InputError
+from hwsim.formats import FixedFormat, FloatFormat, codes_of
+from hwsim.formats.blocks import per_term
+from hwsim.spec import Unit, UnitLike, load_unit
+from hwsim.spec.arguments import addend_codes, check_length, matrix_shape, scale_codes, scale_shapes
+from hwsim.study.accuracy.bounds import bounds, counted_magnitude, worst_errors
+from hwsim.study.accuracy.exact import Array, exact_product
+from hwsim.study.accuracy.roundings import least_exponent
+from hwsim.study.accuracy.walk import walked_errors, walks
+
+SLACK = 1 + 2.0**-40  # of float64's own roundings in a bound
+
+
+class ToleranceWarning(UserWarning):
+    """A bound is so wide that a result of zeros would pass."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A certified bound of |result - exact|, or of |one unit's result - another's|.
+
+    atol: a number, or (M, N) of given data; infinite where a result may overflow. exact: the exact sums of given data,
+    rounded to float64, or None. zeros_pass: of how many results zeros would pass, of `results`.
+    """
+
+    atol: Any
+    exact: Any
+    zeros_pass: int
+    results: int
+
+    def __str__(self) -> str:
+        widest = float(np.max(self.atol))
+        return f"at most {widest:.4g} from the exact sum; zeros would pass as {self.zeros_pass:,} of {self.results:,}"
+
+
+def tolerance(
+    unit: UnitLike, k: int | None = None, a: Any = None, b: Any = None, c: Any = None, scale_a: Any = None,
+    scale_b: Any = None, *, largest_a: float | None = None, largest_b: float | None = None, largest_c: float = 0.0,
+    other: UnitLike | None = None,
+) -> Tolerance:  # fmt: skip
+    """How far a unit's results may be from the exact a b + c, whatever the data within bounds, or for given data.
+
+    a, b, c, scale_a, scale_b: a matrix product's codes, as `hwsim.gemm` takes them, of two axes; or k products of
+    factors of at most largest_a and largest_b in magnitude (their formats' largest unless given) and an addend of at
+    most largest_c. other: a second unit: the bound is of the difference of both units' results.
+    Computed in float64 and rounded up. Warns (ToleranceWarning) where results of zeros would be within the bound.
+    Raises InputError where the operands do not fit the units.
+    """
+    units = [load_unit(unit), *([] if other is None else [load_unit(other)])]
+    if a is None and b is None:
+        if k is None:
+            raise InputError("k is missing: the number of products, or a and b")
+        found = _of_bounds(units, k, largest_a, largest_b, largest_c)
+    elif a is None or b is None or k is not None:
+        raise InputError("a and b go together, and without k")
+    else:
+        found = _of_data(units, a, b, c, scale_a, scale_b)
+    if found.zeros_pass:
+        warnings.warn(
+            f"{units[0].name}: a result of zeros would be within the tolerance of {found.zeros_pass:,} of "
+            f"{found.results:,} results: compare sums that are larger, or bits with hwsim.gemm",
+            ToleranceWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _of_bounds(units: list[Unit], k: int, largest_a: float | None, largest_b: float | None, c: float) -> Tolerance:
+    total = 0.0
+    for unit in units:
+        check_length(unit, k)
+        if unit.scale is not None:
+            raise InputError(f"{unit.name} has scales: its tolerance is of given data, a and b")
+        largest = [
+            _largest(fmt) if given is None else given
+            for fmt, given in ((unit.operands.a, largest_a), (unit.operands.b, largest_b))
+        ]
+        a, b = np.full((1, k), largest[0]), np.full((k, 1), largest[1])
+        bound = _bound(unit, a, b, np.array([[c]]), None, None)
+        if unit.operands.daz:  # any factor may be flushed
+            least = [2.0 ** least_exponent(fmt) for fmt in unit.operands.multiplied]
+            bound = bound + k * (least[0] * largest[1] + largest[0] * least[1]) * SLACK
+        total += float(bound[0, 0])
+        most = k * largest[0] * largest[1] + c
+    passing = int(total >= most)
+    return Tolerance(total, None, passing, 1)
+
+
+def _largest(fmt: FloatFormat | FixedFormat) -> float:
+    codes = np.arange(1 << min(fmt.bits, 16)) << fmt.padding
+    if fmt.bits > 16:
+        return float(2.0 ** (fmt.emax + 1)) if isinstance(fmt, FloatFormat) else 2.0**fmt.integer_bits
+    values = np.abs(np.asarray(fmt.decode(codes), np.float64))
+    return float(values[np.isfinite(values)].max())
+
+
+def _of_data(units: list[Unit], a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> Tolerance:
+    first = units[0]
+    for unit in units[1:]:
+        if (unit.operands.a, unit.operands.b, unit.scale) != (first.operands.a, first.operands.b, first.scale):
+            raise InputError(f"{first.name} and {unit.name} take other factors or scales")
+    codes_a, codes_b = codes_of(first.operands.a, a, "a"), codes_of(first.operands.b, b, "b")
+    if codes_a.ndim != 2 or codes_b.ndim != 2:
+        raise InputError("a and b must be matrices: (M, K) and (K, N)")
+    shape = matrix_shape(first, codes_a.shape, codes_b.shape)
+    values_a, values_b = (
+        np.asarray(fmt.decode(codes), np.float64)
+        for fmt, codes in ((first.operands.a, codes_a), (first.operands.b, codes_b))
+    )
+    values_c = np.zeros((1, 1))
+    if c is not None and first.operands.addend is not None:
+        values_c = np.asarray(first.operands.addend.decode(addend_codes(first, c, "c")), np.float64)
+    scales_a = scales_b = None
+    scaled_a, scaled_b = values_a, values_b
+    if first.scale is not None:
+        shapes = scale_shapes(first.scale, codes_a.shape, codes_b.shape)
+        of_a, of_b = (
+            scale_codes(first, first.scale, side, given, wanted)  # type: ignore[arg-type]
+            for side, given, wanted in (("a", scale_a, shapes[0]), ("b", scale_b, shapes[1]))
+        )
+        k, (rows, columns) = codes_a.shape[1], shape[-2:]
+        decoded = (
+            np.asarray(side.format.decode(codes), np.float64)
+            for side, codes in ((first.scale.a, of_a), (first.scale.b, of_b))
+        )
+        part_a, part_b = decoded
+        scales_a = per_term(np.repeat(part_a, first.scale.a.block[0], axis=0)[:rows], first.scale.a.block[1], k)
+        scales_b = per_term(np.repeat(part_b.T, first.scale.b.block[1], axis=0)[:columns], first.scale.b.block[0], k).T
+        scaled_a, scaled_b = values_a * scales_a, values_b * scales_b
+    if not all(np.isfinite(side).all() for side in (scaled_a, scaled_b, values_c)):
+        raise InputError("a, b, c and scales must be finite: nothing bounds the error of others")
+    atol = np.zeros(shape)
+    for unit in units:
+        atol = atol + _bound(unit, values_a, values_b, values_c, scales_a, scales_b)
+    exact = exact_product(scaled_a, scaled_b).hi + values_c
+    passing = int((np.abs(exact) <= atol).sum())
+    return Tolerance(atol, exact, passing, exact.size)
+
+
+def _bound(
+    unit: Unit, values_a: Array, values_b: Array, values_c: Array, scales_a: Array | None, scales_b: Array | None
+) -> Array:
+    """Upper bounds of |returned - exact|, for (rows, columns) results; infinite where one may overflow."""
+    counted = counted_magnitude(unit, values_a, values_b, scales_a, scales_b)
+    if values_c.any():
+        # An addend is as a sum so far of one stretch of groups more, and of another for what it loses itself.
+        addend = np.maximum(np.abs(values_c), 2.0 ** least_exponent(unit.operands.addend)) * (values_c != 0)  # type: ignore[arg-type]
+        extra = 2 * unit.instruction.lanes * max(unit.restart or 1, unit.instruction.groups)
+        longer = bounds(unit, values_a.shape[1] + extra)
+        scales = (
+            ()
+            if scales_a is None or scales_b is None
+            else (_longer(scales_a, 1, extra, 1.0), _longer(scales_b, 0, extra, 1.0))
+        )
+        bound = (
+            worst_errors(unit, _longer(values_a, 1, extra), _longer(values_b, 0, extra), *scales)
+            + longer.worst * addend
+        )
+        counted = counted + addend
+    else:
+        bound = worst_errors(unit, values_a, values_b, scales_a, scales_b)
+    if walks(unit):
+        bound = np.minimum(bound, walked_errors(unit, values_a, values_b, values_c))
+    bound = bound * SLACK
+    return np.where(counted + bound < _most(unit), bound, np.inf)
+
+
+def _longer(side: Array, axis: int, extra: int, value: float = 0.0) -> Array:
+    """A matrix with further columns or rows of one value."""
+    return np.pad(side, [(0, extra if place == axis else 0) for place in (0, 1)], constant_values=value)
+
+
+def _most(unit: Unit) -> float:
+    """Below this nothing overflows in a unit."""
+    result, late, promotion = unit.result.format, unit.late, unit.promotion
+    formats = [getattr(part, "format", None) for part in (unit.result, unit.sum, late, promotion)]
+    limits = [2.0**fmt.emax for fmt in formats if isinstance(fmt, FloatFormat)]
+    if isinstance(result, FixedFormat):
+        limits.append(2.0**result.integer_bits)
+    return min([*limits, 2.0 ** (getattr(unit.sum, "product_limit", None) or 1023)])
