@@ -23,7 +23,7 @@ from hwsim.spec import Unit, load_unit, presets
 
 FILE = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).parents[2] / "docs" / "presets-apart.md"
-BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
+BEGIN, END = "<!-- table -->\n", "\n<!-- end of table -->\n"
 Row = dict[str, Any]
 
 
@@ -100,12 +100,12 @@ def table(rows: list[Row]) -> str:
         groups.setdefault(tuple(tuple(_pattern(name, what) for name in names) for names in of), []).append(what)
     lines = ["| presets | from those above |", "|---|---|"]
     for patterns, whats in groups.items():
-        lines.append(f"| **{'; '.join(whats)}** | |")
         firsts = [names[0] for names in classes()[whats[0]]]
         for number_of, names in enumerate(patterns):
             cells = [_cell(by_pair[first, firsts[number_of]], place) for place, first in enumerate(firsts[:number_of])]
-            said = names if len(whats) > 1 else classes()[whats[0]][number_of]
-            lines.append(f"| {number_of + 1}: {', '.join(said)} | {' &#124; '.join(cells)} |")
+            said = ", ".join(names if len(whats) > 1 else classes()[whats[0]][number_of])
+            begun = "" if number_of else f"**{'; '.join(whats)}** "
+            lines.append(f"| {begun}{number_of + 1}: {said} | {' &#124; '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -125,7 +125,7 @@ def write_page() -> None:
     """Write the table into the page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     PAGE.write_text(
-        f"{before}{BEGIN}\n{table(json.loads(FILE.read_text(encoding='utf-8')))}\n{END}{rest.partition(END)[2]}",
+        f"{before}{BEGIN}\n{table(json.loads(FILE.read_text(encoding='utf-8')))}{END}{rest.partition(END)[2]}",
         encoding="utf-8",
     )
 
