@@ -328,7 +328,8 @@ def test_the_page_has_the_table() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", range(8))
 def test_pairs_are_found_again(pair: int) -> None:
-    """An eighth of all pairs, asked again: the same verdict, and the same simplest input."""
+    """An eighth of all pairs, asked again: the same verdict, and an input that tells them apart, if any."""
     for one in ROWS[pair::8]:
         again = row(diff(one["first"], one["second"]))
-        assert (again["verdict"], again["case"]) == (one["verdict"], one["case"])
+        assert again["verdict"] == one["verdict"]
+        assert again["verdict"] == "same" or differs(again)
