@@ -184,7 +184,12 @@ def in_the_page(name: str) -> str:
 
 
 def test_every_name_in_the_documents_is_in_the_catalogue() -> None:
-    units = [WINDOW, CHAIN, INTEGERS, *map(load_unit, ("mxfp8-e4m3-f32", "hopper-wgmma-e5m2xe4m3-f32"))]
+    units = [
+        WINDOW,
+        CHAIN,
+        INTEGERS,
+        *map(load_unit, ("mxfp8-e4m3-f32", "hopper-wgmma-e5m2xe4m3-f32", "ampere-mma-uint8-i32")),
+    ]
     names = {in_the_page(one.name) for unit in units for one in candidates(unit)}
     table = (ROOT / "docs/mistakes.md").read_text().partition("## The catalogue")[2].partition("\n\nA new")[0]
     shown = re.findall(r"`([^`]+)`", table.partition("|---|---|")[2])
