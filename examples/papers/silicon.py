@@ -137,7 +137,7 @@ def groups() -> dict[Key, list[list[Any]]]:
     listed = subprocess.run(command, capture_output=True, text=True, check=True, env=wide)
     units: dict[Key, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     for name in (line.split()[0] for line in listed.stdout.splitlines()[1:] if line.strip()):
-        if name.split("-")[0] not in MAKERS:
+        if name.split("-")[0] not in MAKERS or "-sp-" in name or "int" in name:  # sparse ones, and integers
             continue
         unit: Any = hwsim.load_unit(name)
         a, b = (fmt.name.removesuffix("fnuz") for fmt in (unit.operands.a, unit.operands.b))

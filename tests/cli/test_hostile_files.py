@@ -120,7 +120,7 @@ def test_an_end_that_comes_too_early_is_no_interrupt(run: Run, here: Path, monke
     def ends(_: object) -> None:
         raise EOFError("No data left in file")
 
-    monkeypatch.setattr("hwsim.cli.units.load_specified", ends)
+    monkeypatch.setattr("hwsim.cli.units.load_any", ends)
     done = run("units", WGMMA)
     assert done.status == 70 and "unexpected EOFError: No data left in file" in done.err
 

@@ -79,6 +79,8 @@ def _made(of: Instruction) -> Any:
 
 def instruction_of(unit: Unit) -> Instruction | None:
     """The counterpart of a preset, of those that have its arithmetic one with a long K; None where MMA-Sim has none."""
+    if not isinstance(unit.operands.a, FloatFormat):
+        return None
     a, b, result = unit.operands.a.name, unit.operands.b.name, RESULTS[unit.result.format.container_bits]
     if found := re.match(r"([a-z-]+)-mma-(?:k(\d+)-)?", unit.name):
         return _mma(unit, found[1], found[2], f"{result}.{a}.{b}")

@@ -47,7 +47,8 @@ def test_every_word_of_the_language_is_drawn() -> None:
     drawn = [drawn_unit(6, number) for number in range(600)]
     assert all(supports(one.unit) for one in drawn)
     counts = counted_settings(map(settings, drawn))
-    assert {(path, value) for path, values in counts.items() for value, count in values.items() if not count} == set()
+    missed = {(path, value) for path, values in counts.items() for value, count in values.items() if not count}
+    assert missed == {("sum.subgroup.low_addend", "skip")}  # the RTL has none
     assert {"own float", "own fixed"} <= counts["operands.a"].keys()
     assert counts["sum.method"].total() == 600
     assert "modulo" in counts["instruction.order"]
