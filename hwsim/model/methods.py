@@ -187,8 +187,10 @@ class Aligned(SumMethod):
         held = WindowRule(bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor, self.low)
         if special is not None:
             return Summed(special, max_exp=held.max_exp(terms, addend), aligned=(0,) * len(every), bits=bits)
-        if hooks is None:
+        if hooks is None and self.low:
             aligned = window_at(held.max_exp(terms, addend), every, bits, rule.term_lost)
+        elif hooks is None:
+            aligned = window(every, bits, rule.term_lost, rule.zero_terms, rule.max_exp_floor)
         else:
             every, aligned = hooked_window(hooks, tuple(terms), addend, held)
         cut = cut_sum(aligned, rule.cut)
