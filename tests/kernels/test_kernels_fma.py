@@ -31,6 +31,7 @@ def test_the_units() -> None:
             "chain-f32-lanes",
             "chain-f32-converted",
         ),
+        *("arm-bfmlal-bf16-f32", "arm-fmlal-f16-f32", "riscv-zvfbdota32f-f32-f32-fused"),
         *("chain-f64-mixed", "chain-f64-int8"),
     }
 

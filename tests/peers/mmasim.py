@@ -79,7 +79,7 @@ def _made(of: Instruction) -> Any:
 
 def instruction_of(unit: Unit) -> Instruction | None:
     """The counterpart of a preset, of those that have its arithmetic one with a long K; None where MMA-Sim has none."""
-    if not isinstance(unit.operands.a, FloatFormat):
+    if not isinstance(unit.operands.a, FloatFormat) or unit.name.endswith("-fours"):  # another publication's rule
         return None
     a, b, result = unit.operands.a.name, unit.operands.b.name, RESULTS[unit.result.format.container_bits]
     if found := re.match(r"([a-z-]+)-mma-(?:k(\d+)-)?", unit.name):

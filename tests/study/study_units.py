@@ -71,7 +71,8 @@ def operands(unit: Unit, stream: Stream, shape: tuple[int, int], length: int, sp
     sides = []
     for fmt, size in ((unit.operands.a, (rows, length)), (unit.operands.b, (length, columns))):
         values = normals(stream, size) * 2.0 ** stream.integers(-spread, spread + 1, size)
-        sides.append(fmt.encode(values * (16.0 if fmt.name.startswith("int") else 1.0)))
+        values = values * (16.0 if "int" in fmt.name else 1.0)
+        sides.append(fmt.encode(values if fmt.signed else np.abs(values)))
     if unit.scale is None:
         return Given(unit, *sides)
     scales = []
