@@ -63,7 +63,11 @@ def test_instructions_of_other_lengths_with_the_same_groups_are_the_same_by_stru
         assert found.products == "sums of any number of products"
 
 
-@pytest.mark.parametrize("name", others_slow(ONE := one_of_each_family(presets()), ONE[::6]))
+# Whether an addend is low is asked outside of all functions that claims are about.
+ONE = [name for name in one_of_each_family(presets()) if not name.endswith("-fours")]
+
+
+@pytest.mark.parametrize("name", others_slow(ONE, ONE[::6]))
 def test_a_unit_is_the_same_as_itself_by_structure(name: str) -> None:
     pytest.importorskip("bitwuzla")
     from hwsim.prove.alike import same_structure
