@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ import numpy as np
 from cocotb.clock import Clock
 
 from hwsim.tb.cycles import PERIOD_NS, Cycles, Heartbeat
-from hwsim.tb.job import FOLDER, MOST_MISMATCHES, UNKNOWN
+from hwsim.tb.job import FOLDER, MOST_MISMATCHES, PortMismatch, SuiteOutcome, write_outcome
 from hwsim.tb.pins import seen
 
-SCRIPTS, OUTCOMES = "engine", "outcomes"
+SCRIPTS = "engine"
 
 
 @dataclass(frozen=True)
@@ -49,39 +49,10 @@ class EngineScript:
         return len(self.take)
 
 
-@dataclass(frozen=True)
-class EngineMismatch:
-    """A port that differs from the promise. word: the number of the result that was due, or -1."""
-
-    port: str
-    cycle: int
-    got: int
-    expected: int
-    word: int = -1
-
-
-@dataclass
-class EngineOutcome:
-    """What came of a script: cycles, words of results that left, and the first differences of all that there are."""
-
-    name: str
-    cycles: int = 0
-    words: int = 0
-    count: int = 0
-    seconds: float = 0.0
-    mismatches: list[EngineMismatch] = field(default_factory=list)
-
-    def note(self, mismatch: EngineMismatch) -> None:
-        """Count a difference."""
-        self.count += 1
-        if len(self.mismatches) < MOST_MISMATCHES:
-            self.mismatches.append(mismatch)
-
-
 class EnginePlay:
     """A part of the clock that drives an engine's ports and looks at them."""
 
-    def __init__(self, dut: Any, script: EngineScript, outcome: EngineOutcome, cycles: Cycles, beat: Heartbeat):
+    def __init__(self, dut: Any, script: EngineScript, outcome: SuiteOutcome, cycles: Cycles, beat: Heartbeat):
         self.dut, self.script, self.outcome, self.cycles, self.beat = dut, script, outcome, cycles, beat
         self.cycle, self.streams = 0, list(script.streams)
         self.ports = {name: {port: getattr(dut, f"{name}_{port}") for port in ("tdata", "tvalid", "tlast", "tready")}
@@ -111,14 +82,14 @@ class EnginePlay:
     def look(self) -> None:
         """End a cycle: compare every port with what is promised."""
         if not self.script.reset[self.cycle]:
+            self.outcome.cycles += 1
             for mismatch in self._wrong():
                 self.outcome.note(mismatch)
         self.cycle += 1
-        self.outcome.cycles = self.cycle
         if self.cycle == self.script.cycles or self.outcome.count >= MOST_MISMATCHES:
             self.cycles.leave(self)
 
-    def _wrong(self) -> Iterator[EngineMismatch]:
+    def _wrong(self) -> Iterator[PortMismatch]:
         script, at, dut = self.script, self.cycle, self.dut
         for name, ports in self.ports.items():
             yield from self._differs(f"{name}_tready", ports["tready"], int(script.ready[name][at]))
@@ -129,19 +100,19 @@ class EnginePlay:
             data, last = script.results[word]
             yield from self._differs("d_tdata", dut.d_tdata, data, word)
             yield from self._differs("d_tlast", dut.d_tlast, int(last), word)
-            self.outcome.words += bool(script.take[at])
+            self.outcome.results += bool(script.take[at])
 
-    def _differs(self, port: str, handle: Any, expected: int, word: int = -1) -> Iterator[EngineMismatch]:
+    def _differs(self, port: str, handle: Any, expected: int, word: int = -1) -> Iterator[PortMismatch]:
         got = seen(handle)
         if got != expected:
-            yield EngineMismatch(port, self.cycle, UNKNOWN if got == UNKNOWN else got, expected, word)
+            yield PortMismatch(port, self.cycle, word, got, expected)
 
 
 def make_test(folder: Path, index: int, script: EngineScript) -> Any:
     """A cocotb test that plays one script and writes what came of it."""
 
     async def suite(dut: Any) -> None:
-        outcome, started = EngineOutcome(script.name), time.perf_counter()
+        outcome, started = SuiteOutcome(script.name), time.perf_counter()
         clock, cycles = Clock(dut.clk, PERIOD_NS, "ns"), Cycles(dut.clk)
         clock.start(start_high=False)
         try:
@@ -151,7 +122,7 @@ def make_test(folder: Path, index: int, script: EngineScript) -> Any:
         finally:
             clock.stop()
             outcome.seconds = time.perf_counter() - started
-            (folder / f"{OUTCOMES}{index}").write_bytes(pickle.dumps(outcome))
+            write_outcome(folder, index, outcome)
         assert outcome.count == 0, f"{outcome.count} differences"
 
     suite.__name__ = suite.__qualname__ = script.name

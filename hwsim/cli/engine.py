@@ -19,7 +19,7 @@ from hwsim.cli.rtl import need_amaranth, target_file
 from hwsim.spec.engine import Engine, load_engine
 
 if TYPE_CHECKING:
-    from hwsim.tb.engine import EngineMismatch, EngineOutcome
+    from hwsim.tb.job import PortMismatch, SuiteOutcome
 
 
 @app.command()
@@ -89,7 +89,7 @@ def _write(loaded: Engine, output: str) -> None:
     note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}")
 
 
-def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[EngineOutcome]:
+def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[SuiteOutcome]:
     from hwsim.cosim.engine.run import play
     from hwsim.cosim.engine.suites import scripts
 
@@ -103,14 +103,14 @@ def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[En
         return play(loaded, made, folder, simulator, seed)
 
 
-def _tell(loaded: Engine, rows: list[tuple[str, EngineOutcome]], as_json: bool) -> None:
+def _tell(loaded: Engine, rows: list[tuple[str, SuiteOutcome]], as_json: bool) -> None:
     header = ("simulator", "suite", "cycles", "words of results", "differences")
     table = [
-        (simulator, each.name, f"{each.cycles:,}", f"{each.words:,}", f"{each.count:,}") for simulator, each in rows
+        (simulator, each.name, f"{each.cycles:,}", f"{each.results:,}", f"{each.count:,}") for simulator, each in rows
     ]
     if as_json:
         print_json({"engine": loaded.name, "sha256": loaded.digest, "suites": [
-            {"simulator": simulator, "suite": each.name, "cycles": each.cycles, "words": each.words,
+            {"simulator": simulator, "suite": each.name, "cycles": each.cycles, "words": each.results,
              "differences": each.count, "first": [vars(one) for one in each.mismatches[:8]]} for simulator, each in rows
         ]})  # fmt: skip
         return
@@ -118,15 +118,15 @@ def _tell(loaded: Engine, rows: list[tuple[str, EngineOutcome]], as_json: bool) 
     for simulator, each in rows:
         for one in each.mismatches[:3]:
             say(f"{simulator}, {each.name}: {_worded(one)}")
-    cycles, words = sum(each.cycles for _, each in rows), sum(each.words for _, each in rows)
+    cycles, words = sum(each.cycles for _, each in rows), sum(each.results for _, each in rows)
     wrong = sum(each.count for _, each in rows)
-    same = "every port as the model has it in each, every word as hwsim.gemm" if not wrong else f"{wrong:,} differ"
-    say(f"{loaded.name}: {cycles:,} cycles, {words:,} words of results: {same}")
+    same = "ports as the model has them in each, words as hwsim.gemm" if not wrong else f"{wrong:,} differences"
+    say(f"{loaded.name}: {cycles:,} cycles outside of resets, {words:,} words of results: {same}")
 
 
-def _worded(one: EngineMismatch) -> str:
+def _worded(one: PortMismatch) -> str:
     def shown(value: Any) -> str:
         return "unknown" if value < 0 else f"{value:#x}"
 
-    word = f", word {one.word}" if one.word >= 0 else ""
-    return f"cycle {one.cycle}{word}: {one.port} is {shown(one.got)}, not {shown(one.expected)}"
+    word = f", word {one.index}" if one.index >= 0 else ""
+    return f"cycle {one.cycle}{word}: {one.kind} is {shown(one.got)}, not {shown(one.expected)}"

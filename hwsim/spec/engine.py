@@ -13,14 +13,14 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, model_validator
 
-from hwsim.base.errors import InputTypeError
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.yamlfile import Document, RuleError, SpecError, read, validated
+from hwsim.formats.yamlfile import Document, RuleError, SpecError
 from hwsim.spec.catalog import as_yaml, load_specified
-from hwsim.spec.fields import checked
+from hwsim.spec.fields import loaded
 from hwsim.spec.implementation import MAX_CONTEXTS, Pipeline, pipeline
 from hwsim.spec.keys import NoneWord, Positive, SpecPart, Values
-from hwsim.spec.modes import ModalUnit, Specified
+from hwsim.spec.modes import ModalUnit, Specified, modes_of
+from hwsim.spec.standard import canonical
 from hwsim.spec.unit import Unit
 
 MOST_ELEMENTS = 1 << 12
@@ -142,16 +142,20 @@ class Engine(SpecPart):
         """Rows and columns of results of one sum: the macro tile."""
         return self.rows * self.reuse[0], self.columns * self.reuse[1]
 
+    def code_bits(self, side: Side) -> int:
+        """Bits of a factor's code in a slice: of several modes those of the widest."""
+        return max(mode.operands.factor(side).container_bits for mode in modes_of(self.unit))
+
+    def scale_bits(self, side: Side) -> int:
+        """Bits of a slice that are scales."""
+        unit = self.unit
+        if unit.scale is None:
+            return 0
+        return unit.instruction.lanes // unit.lanes_of_scale(side) * unit.scale.of(side).format.container_bits
+
     def slice_bits(self, side: Side) -> int:
         """Bits of one row's, or column's, codes and scales in a step."""
-        unit, lanes = self.unit, self.unit.instruction.lanes
-        modes = [unit] if isinstance(unit, Unit) else [unit.mode(name) for name in unit.modes]
-        bits = lanes * max(mode.operands.factor(side).container_bits for mode in modes)
-        scale = unit.scale
-        if scale is None:
-            return bits
-        fmt = (scale.a if side == "a" else scale.b).format
-        return bits + lanes // unit.lanes_of_scale(side) * fmt.container_bits
+        return self.unit.instruction.lanes * self.code_bits(side) + self.scale_bits(side)
 
     def sizes(self) -> dict[str, StreamSizes]:
         """The streams of operands, by name."""
@@ -189,10 +193,8 @@ class Engine(SpecPart):
     @property
     def digest(self) -> str:
         """SHA-256 of what the engine returns and how its ports are: the same for files that differ in words alone."""
-        data = self.model_dump(mode="json", exclude={"engine", "summary"})
-        for words in ("unit", "summary", "evidence", "source"):
-            data["unit"].pop(words, None)
-        data["cuts"] = list(self.pipeline.cuts)
+        data = self.model_dump(mode="json", exclude={"engine", "summary", "unit"})
+        data |= {"unit": canonical(self.unit), "cuts": self.pipeline.cuts}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> Iterator[str]:
@@ -218,15 +220,7 @@ def load_engine(given: EngineLike) -> Engine:
     Raises SpecError (a ValueError) for keys that break a rule, naming file, line, key, rule and value; TypeError for
     what is none of these.
     """
-    if isinstance(given, Engine):
-        return given
-    if isinstance(given, Mapping):
-        return checked(Engine, dict(given))
-    if not isinstance(given, (str, Path)):
-        raise InputTypeError(f"engine must be the path of a file, keys or an engine, not {type(given).__name__}")
-    document = read(Path(given))
-    _found(document)
-    return validated(Engine, document)
+    return loaded(Engine, given, "engine", _found)
 
 
 def _found(document: Document) -> None:

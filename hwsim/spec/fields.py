@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from hwsim.base.errors import InputTypeError
 from hwsim.formats.blocks import reference
 from hwsim.formats.catalog import nearest
-from hwsim.formats.yamlfile import MappingDocument, SpecError, explain_invalid
+from hwsim.formats.yamlfile import Document, MappingDocument, SpecError, explain_invalid, read, validated
 from hwsim.spec.keys import SpecPart
 from hwsim.spec.parts import Scale, UnitKeys
 from hwsim.spec.sums import RoundedSum, WindowSum, methods_of
@@ -116,6 +118,26 @@ def checked(kind: type[AnyKeys], data: dict[str, Any]) -> AnyKeys:
     except ValidationError as error:
         message = str(explain_invalid(error, MappingDocument(NAMELESS, data)))
         raise SpecError(message.removeprefix(f"{NAMELESS}: ")) from None
+
+
+def loaded(
+    kind: type[AnyKeys], given: Any, called: str, found: Callable[[Document], None] = lambda document: None
+) -> AnyKeys:
+    """What a YAML file holds, or keys as a file has them, or what has been loaded, as it is.
+
+    called: the argument's name. found: of a file that was read, what makes its paths start where it is.
+    Raises SpecError for keys that break a rule, naming file, line, key, rule and value; TypeError for what is none.
+    """
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, Mapping):
+        return checked(kind, dict(given))
+    if not isinstance(given, (str, Path)):
+        raise InputTypeError(f"{called} must be the path of a file, keys or a {kind.__name__}, not "
+                             f"{type(given).__name__}")  # fmt: skip
+    document = read(Path(given))
+    found(document)
+    return validated(kind, document)
 
 
 def worded(data: Any) -> Any:

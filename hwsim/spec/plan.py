@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, assert_never, cast
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from hwsim.base.errors import InputTypeError
 from hwsim.formats import FixedFormat, FloatFormat, Format, get_format
-from hwsim.formats.yamlfile import RuleError, SpecError, read, validated
-from hwsim.spec.fields import checked
+from hwsim.formats.yamlfile import RuleError, SpecError
+from hwsim.spec.fields import checked, loaded
 from hwsim.spec.keys import (
     ROUNDINGS,
     EvidenceWord,
@@ -234,13 +233,7 @@ def load_plan(given: ProductPlanLike) -> ProductPlan:
     Raises SpecError (a ValueError) for keys that break a rule, naming file, line, key, rule and value; TypeError for
     what is none of these.
     """
-    if isinstance(given, ProductPlan):
-        return given
-    if isinstance(given, Mapping):
-        return checked(ProductPlan, dict(given))
-    if not isinstance(given, (str, Path)):
-        raise InputTypeError(f"plan must be the path of a plan's file, keys or a plan, not {type(given).__name__}")
-    return validated(ProductPlan, read(Path(given)))
+    return loaded(ProductPlan, given, "plan")
 
 
 def plan_yaml(plan: ProductPlan) -> str:

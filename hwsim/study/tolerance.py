@@ -13,7 +13,7 @@ from hwsim.formats import FixedFormat, FloatFormat, codes_of
 from hwsim.formats.blocks import per_term
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import addend_codes, check_length, matrix_shape, scale_codes, scale_shapes
-from hwsim.study.accuracy.bounds import bounds, counted_magnitude, worst_errors
+from hwsim.study.accuracy.bounds import bounds, counted_magnitude, overflow_limit, worst_errors
 from hwsim.study.accuracy.exact import Array, exact_product
 from hwsim.study.accuracy.roundings import least_exponent
 from hwsim.study.accuracy.walk import walked_errors, walks
@@ -172,19 +172,9 @@ def _bound(
     if walks(unit):
         bound = np.minimum(bound, walked_errors(unit, values_a, values_b, values_c))
     bound = bound * SLACK
-    return np.where(counted + bound < _most(unit), bound, np.inf)
+    return np.where(counted + bound < overflow_limit(unit), bound, np.inf)
 
 
 def _longer(side: Array, axis: int, extra: int, value: float = 0.0) -> Array:
     """A matrix with further columns or rows of one value."""
     return np.pad(side, [(0, extra if place == axis else 0) for place in (0, 1)], constant_values=value)
-
-
-def _most(unit: Unit) -> float:
-    """Below this nothing overflows in a unit."""
-    result, late, promotion = unit.result.format, unit.late, unit.promotion
-    formats = [getattr(part, "format", None) for part in (unit.result, unit.sum, late, promotion)]
-    limits = [2.0**fmt.emax for fmt in formats if isinstance(fmt, FloatFormat)]
-    if isinstance(result, FixedFormat):
-        limits.append(2.0**result.integer_bits)
-    return min([*limits, 2.0 ** (getattr(unit.sum, "product_limit", None) or 1023)])

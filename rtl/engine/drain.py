@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwsim.rtl.dot_unit import select
-from hwsim.rtl.engine.feed import context_bits
-
-
-@dataclass(frozen=True)
-class DrainShape:
-    """Sizes of a drain. width: of a word. size: bits of a tile's results. depth: tiles that can wait."""
-
-    width: int
-    size: int
-    depth: int
-    contexts: int
-
-    @property
-    def words(self) -> int:
-        """Words of a tile, the last of which may be filled up."""
-        return -(-self.size // self.width)
+from hwsim.spec.engine import Engine
 
 
 class Drain(wiring.Component):
@@ -33,38 +16,38 @@ class Drain(wiring.Component):
     ready depends on registers alone.
     """
 
-    def __init__(self, shape: DrainShape):
-        self.shape = shape
+    def __init__(self, engine: Engine):
+        self.engine, shape = engine, engine.results
         super().__init__(
             {
                 "valid": In(1), "ready": Out(1), "results": In(shape.size),
-                "of_context": In(unsigned(context_bits(shape.contexts))),
+                "of_context": In(unsigned(engine.pipeline.context_bits)),
                 "tdata": Out(shape.width), "tvalid": Out(1), "tready": In(1), "tlast": Out(1),
             }
         )  # fmt: skip
 
     def elaborate(self, platform: object) -> Module:
-        m, shape = Module(), self.shape
-        tiles = [Signal(shape.size, name=f"tile{place}", reset_less=True) for place in range(shape.depth)]
+        m, shape, depth = Module(), self.engine.results, self.engine.drain
+        tiles = [Signal(shape.size, name=f"tile{place}", reset_less=True) for place in range(depth)]
         bits = len(self.of_context)
-        contexts = [Signal(bits, name=f"context{place}", reset_less=True) for place in range(shape.depth)]
-        put, take = (Signal(range(max(2, shape.depth)), name=name) for name in ("put", "take"))
-        count = Signal(range(shape.depth + 1), name="count")
+        contexts = [Signal(bits, name=f"context{place}", reset_less=True) for place in range(depth)]
+        put, take = (Signal(range(max(2, depth)), name=name) for name in ("put", "take"))
+        count = Signal(range(depth + 1), name="count")
         at = Signal(range(max(2, shape.words)), name="at")
         enters = Signal(name="enters")
         leaves = Signal(name="leaves")
         m.d.comb += [
-            self.ready.eq(count != shape.depth), enters.eq(self.valid & self.ready),
+            self.ready.eq(count != depth), enters.eq(self.valid & self.ready),
             self.tvalid.eq(count != 0), leaves.eq(self.tvalid & self.tready & (at == shape.words - 1)),
         ]  # fmt: skip
         with m.If(enters):
-            m.d.sync += put.eq(Mux(put == shape.depth - 1, 0, put + 1))
+            m.d.sync += put.eq(Mux(put == depth - 1, 0, put + 1))
             with m.Switch(put):
                 for place, (tile, context) in enumerate(zip(tiles, contexts, strict=True)):
                     with m.Case(place):
                         m.d.sync += [tile.eq(self.results), context.eq(self.of_context)]
         with m.If(leaves):
-            m.d.sync += take.eq(Mux(take == shape.depth - 1, 0, take + 1))
+            m.d.sync += take.eq(Mux(take == depth - 1, 0, take + 1))
         with m.If(self.tvalid & self.tready):
             m.d.sync += at.eq(Mux(at == shape.words - 1, 0, at + 1))
         m.d.sync += count.eq(count + enters - leaves)
@@ -74,6 +57,6 @@ class Drain(wiring.Component):
         words = [first[word * shape.width : (word + 1) * shape.width] for word in range(shape.words)]
         m.d.comb += [
             self.tdata.eq(select(words, at)),
-            self.tlast.eq((at == shape.words - 1) & (context == shape.contexts - 1)),
+            self.tlast.eq((at == shape.words - 1) & (context == self.engine.contexts - 1)),
         ]
         return m

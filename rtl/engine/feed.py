@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
@@ -10,45 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hwsim.rtl.dot_unit import select
-
-
-@dataclass(frozen=True)
-class BankShape:
-    """Sizes of a stream's banks. width: of a word. size: bits of a slice. slots: slices of a step."""
-
-    width: int
-    size: int
-    slots: int
-
-    @property
-    def words(self) -> int:
-        """Words of a step, the last of which may be filled up."""
-        return -(-self.size * self.slots // self.width)
-
-
-@dataclass(frozen=True)
-class FeedShape:
-    """Sizes of a feed. reuse: slices of A and of B in a step. addends: None without a stream of them."""
-
-    a: BankShape
-    b: BankShape
-    addends: BankShape | None
-    mode_bits: int
-
-    @property
-    def streams(self) -> dict[str, BankShape]:
-        """The streams by name."""
-        return {"a": self.a, "b": self.b} | ({} if self.addends is None else {"c": self.addends})
-
-    @property
-    def contexts(self) -> int:
-        """Beats of a step, each in a context of its own."""
-        return self.a.slots * self.b.slots
-
-
-def context_bits(contexts: int) -> int:
-    """Bits of a context's number, at least one."""
-    return max(1, (contexts - 1).bit_length())
+from hwsim.spec.engine import Engine, StreamSizes
 
 
 class Bank(wiring.Component):
@@ -58,12 +20,12 @@ class Bank(wiring.Component):
     ends its frame in the middle of a step.
     """
 
-    def __init__(self, shape: BankShape, name: str):
+    def __init__(self, shape: StreamSizes, name: str):
         self.shape, self.name = shape, name
         super().__init__(
             {
                 "tdata": In(shape.width), "tvalid": In(1), "tready": Out(1), "tlast": In(1),
-                "slot": In(range(max(2, shape.slots))), "release": In(1),
+                "slot": In(range(max(2, shape.slices))), "release": In(1),
                 "valid": Out(1), "last": Out(1), "slice": Out(shape.size), "early": Out(1),
             }
         )  # fmt: skip
@@ -108,7 +70,7 @@ class Bank(wiring.Component):
         m.d.sync += [into.eq(into ^ completes), of.eq(of ^ self.release)]
         read = Signal(shape.words * shape.width)
         m.d.comb += read.eq(Mux(of, Cat(words[1]), Cat(words[0])))
-        slices = [read[slot * shape.size : (slot + 1) * shape.size] for slot in range(shape.slots)]
+        slices = [read[slot * shape.size : (slot + 1) * shape.size] for slot in range(shape.slices)]
         m.d.comb += self.slice.eq(select(slices, self.slot))
         return m
 
@@ -121,29 +83,30 @@ class Feed(wiring.Component):
     sum ends; bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
     """
 
-    def __init__(self, shape: FeedShape):
-        self.shape = shape
+    def __init__(self, engine: Engine, mode_bits: int):
+        self.streams: Mapping[str, StreamSizes] = engine.sizes()
+        self.mode_bits = mode_bits
         ports: dict[str, Any] = {}
-        for name, stream in shape.streams.items():
+        for name, stream in self.streams.items():
             ports |= {f"{name}_tdata": In(stream.width), f"{name}_tvalid": In(1), f"{name}_tready": Out(1),
                       f"{name}_tlast": In(1)}  # fmt: skip
         ports |= {"valid": Out(1), "ready": In(1), "first": Out(1), "last": Out(1),
-                  "of_context": Out(unsigned(context_bits(shape.contexts)))}  # fmt: skip
-        ports |= {name: Out(stream.size) for name, stream in shape.streams.items()}
-        if shape.mode_bits:
-            ports |= {"mode_in": In(shape.mode_bits), "mode": Out(shape.mode_bits)}
+                  "of_context": Out(unsigned(engine.pipeline.context_bits))}  # fmt: skip
+        ports |= {name: Out(stream.size) for name, stream in self.streams.items()}
+        if mode_bits:
+            ports |= {"mode_in": In(mode_bits), "mode": Out(mode_bits)}
         super().__init__(ports | {"error": Out(2)})
 
     def elaborate(self, platform: object) -> Module:
-        m, shape = Module(), self.shape
-        banks = {name: Bank(stream, name.upper()) for name, stream in shape.streams.items()}
+        m = Module()
+        banks = {name: Bank(stream, name.upper()) for name, stream in self.streams.items()}
         for name, bank in banks.items():
             m.submodules[f"bank_{name}"] = bank
             for port in ("tdata", "tvalid", "tlast"):
                 m.d.comb += getattr(bank, port).eq(getattr(self, f"{name}_{port}"))
             m.d.comb += [getattr(self, f"{name}_tready").eq(bank.tready), getattr(self, name).eq(bank.slice)]
         a, b = banks["a"], banks["b"]
-        rows, columns = shape.a.slots, shape.b.slots
+        rows, columns = self.streams["a"].slices, self.streams["b"].slices
         row = Signal(range(max(2, rows)), name="row")
         column = Signal(range(max(2, columns)), name="column")
         first = Signal(init=0, name="continues")  # not the first step of a sum
@@ -166,8 +129,8 @@ class Feed(wiring.Component):
                 c.slot.eq(self.of_context), c.release.eq(goes & ends & ~first),
                 frames.eq(a.early | b.early | c.early | (c.release & ~c.last)),
             ]  # fmt: skip
-        if shape.mode_bits:
-            kept = Signal(shape.mode_bits, name="kept_mode")
+        if self.mode_bits:
+            kept = Signal(self.mode_bits, name="kept_mode")
             begins = Signal(name="begins")
             m.d.comb += [begins.eq(~first & (row == 0) & (column == 0)), self.mode.eq(Mux(begins, self.mode_in, kept))]
             m.d.sync += kept.eq(self.mode)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from amaranth.lib.wiring import Component
 
 from hwsim.rtl.engine.control import TileControl
-from hwsim.rtl.engine.drain import Drain, DrainShape
+from hwsim.rtl.engine.drain import Drain
 from hwsim.rtl.engine.element import TileElement, control_bits
-from hwsim.rtl.engine.feed import BankShape, Feed, FeedShape
+from hwsim.rtl.engine.feed import Feed
 from hwsim.rtl.engine.side import SideDecode, of_partial, side_elements
 from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.methods import supports
@@ -19,22 +19,16 @@ from hwsim.rtl.verilog import ONE_FILE, header, module_name
 from hwsim.spec.engine import Engine, engine_yaml
 
 
-def feed_shape(engine: Engine) -> FeedShape:
-    """The sizes of an engine's feed."""
-    banks = {name: BankShape(size.width, size.size, size.slices) for name, size in engine.sizes().items()}
-    return FeedShape(banks["a"], banks["b"], banks.get("c"), ProductRanges(engine.unit).mode_bits)
-
-
 def parts(engine: Engine) -> dict[str, Component]:
     """What an engine is made of, by the ends of the modules' names."""
-    unit, pipeline, results = engine.unit, engine.pipeline, engine.results
+    unit, pipeline = engine.unit, engine.pipeline
     return {
-        "feed": Feed(feed_shape(engine)),
+        "feed": Feed(engine, ProductRanges(unit).mode_bits),
         "control": TileControl(unit, pipeline),
         "row": SideDecode(unit, pipeline, 0),
         "column": SideDecode(unit, pipeline, 1),
         "element": TileElement(unit, pipeline),
-        "drain": Drain(DrainShape(results.width, results.size, engine.drain, engine.contexts)),
+        "drain": Drain(engine),
     }
 
 

@@ -13,10 +13,10 @@ from odd_units import unit as odd_unit
 from study.study_units import Given, operands
 
 from hwsim.cases.drawing import Stream
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import FloatFormat
 from hwsim.spec import Unit, load_unit, presets
 from hwsim.study.accuracy import bounds as module
-from hwsim.study.accuracy.bounds import bounds, counted_magnitude, worst_errors
+from hwsim.study.accuracy.bounds import bounds, counted_magnitude, overflow_limit, worst_errors
 from hwsim.study.accuracy.exact import DoubleDouble, difference
 from hwsim.study.accuracy.measures import trial_measures
 from hwsim.study.plan.study import measurable
@@ -88,16 +88,6 @@ def test_no_error_exceeds_the_worst_case_in_many(name: str) -> None:
     kept(name, 12)
 
 
-def most(unit: Unit) -> float:
-    """Below this nothing overflows in a unit."""
-    result, late, promotion = unit.result.format, unit.late, unit.promotion
-    formats = [getattr(part, "format", None) for part in (unit.result, unit.sum, late, promotion)]
-    limits = [2.0**fmt.emax for fmt in formats if isinstance(fmt, FloatFormat)]
-    if isinstance(result, FixedFormat):
-        limits.append(2.0**result.integer_bits)
-    return min([*limits, 2.0 ** (getattr(unit.sum, "product_limit", None) or 1023)])
-
-
 def test_ones_complement_takes_a_unit_of_the_window_from_a_negative_term_that_it_holds() -> None:
     # -1 in a window of 3 fraction bits becomes -1 - 1/8, though the window holds the whole product.
     unit = Unit.model_validate(
@@ -130,7 +120,7 @@ def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
         made = case.outcome()
         sides = made.values_a, made.values_b, made.scales_a, made.scales_b
         limit = worst_errors(unit, *sides)
-        safe = counted_magnitude(unit, *sides) + limit < most(unit)
+        safe = counted_magnitude(unit, *sides) + limit < overflow_limit(unit)
         assert np.isfinite(made.returned[safe]).all()
         error = np.abs(difference(DoubleDouble.of(np.where(safe, made.returned, 0.0)), made.quantized))
         assert (error <= limit)[safe].all()

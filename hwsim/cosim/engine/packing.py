@@ -82,10 +82,9 @@ def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | Non
     instruction = unit.instruction
     steps = length // instruction.lanes
     order = np.array([instruction.indices(step) for step in range(steps)])
-    bits = (engine.slice_bits(side) - scale_bits(engine, side)) // instruction.lanes
-    slices = bits_of(whole[:, order], bits)  # (rows, steps, bits)
+    slices = bits_of(whole[:, order], engine.code_bits(side))  # (rows, steps, bits)
     if unit.scale is not None:
-        fmt, block = getattr(unit.scale, side).format, block_lengths(unit)["ab".index(side)]
+        fmt, block = unit.scale.of(side).format, block_lengths(unit)["ab".index(side)]
         blocks = -(-length // block)
         if scales is None or scales.shape != (rows, -(-k // block)):
             raise InputError(f"scale_{side} must be {(rows, -(-k // block))}, one for each {block} products of a row")
@@ -100,15 +99,6 @@ def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | Non
         words = words_of_bits(tile.reshape(steps, -1), stream.width)
         frames.append([word for step in words for word in step])
     return Frames(frames)
-
-
-def scale_bits(engine: Engine, side: Side) -> int:
-    """Bits of a slice that are scales."""
-    scale = engine.unit.scale
-    if scale is None:
-        return 0
-    lanes = engine.unit.instruction.lanes
-    return lanes // engine.unit.lanes_of_scale(side) * int(getattr(scale, side).format.container_bits)
 
 
 def tiles_of(engine: Engine, matrix: Codes) -> NDArray[np.uint64]:

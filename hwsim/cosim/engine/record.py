@@ -21,7 +21,7 @@ from hwsim.cosim.engine.packing import (
     tiles_of,
 )
 from hwsim.model.engine import EngineCycles, MacroTile
-from hwsim.spec import ModalUnit
+from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
 from hwsim.tb.engine import EngineScript
 
@@ -93,9 +93,8 @@ class _Streams:
 
         Products are given in the order of the unit's groups, so that a sum may begin and end at any step.
         """
-        engine, unit = self.engine, self.engine.unit
-        if isinstance(unit, ModalUnit):
-            unit = unit.mode(list(unit.modes)[tile.mode])
+        engine = self.engine
+        unit = modes_of(engine.unit)[tile.mode]
         lanes = unit.instruction.lanes
         given: dict[str, NDArray[np.uint32] | None] = {}
         for side, steps in zip("ab", zip(*tile.steps, strict=True), strict=True):

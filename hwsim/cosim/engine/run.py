@@ -11,7 +11,8 @@ from hwsim.cosim.play import command, errors_in, log_end, simulate
 from hwsim.rtl import module_name
 from hwsim.rtl.engine.top import engine_verilog
 from hwsim.spec.engine import Engine
-from hwsim.tb.engine import OUTCOMES, SCRIPTS, EngineOutcome, EngineScript
+from hwsim.tb.engine import SCRIPTS, EngineScript
+from hwsim.tb.job import SuiteOutcome, read_outcome
 
 TESTBENCH = "hwsim.tb.engine"
 STUCK_AFTER = 120.0  # seconds
@@ -28,7 +29,7 @@ def sources(engine: Engine, verilog: str | None = None) -> HdlSources:
 def play(
     engine: Engine, scripts: Sequence[EngineScript], folder: Path, simulator: str = "verilator", seed: int = 1,
     verilog: str | None = None,
-) -> list[EngineOutcome]:  # fmt: skip
+) -> list[SuiteOutcome]:  # fmt: skip
     """Play scripts on an engine's RTL; an outcome for each. Raises RuntimeError where a simulation did not finish."""
     hdl = sources(engine, verilog)
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,9 +37,9 @@ def play(
     simulate(simulator, command(simulator, hdl, trace=False), hdl.top, folder, seed, STUCK_AFTER, TESTBENCH)
     outcomes = []
     for index, script in enumerate(scripts):
-        path = folder / f"{OUTCOMES}{index}"
-        if not path.exists():
+        outcome = read_outcome(folder, index)
+        if outcome is None:
             lines = "\n".join([*errors_in(folder), *log_end(folder)])
             raise RuntimeError(f"{script.name} did not end on {simulator}:\n{lines}")
-        outcomes.append(pickle.loads(path.read_bytes()))
+        outcomes.append(outcome)
     return outcomes

@@ -15,7 +15,7 @@ from hwsim.cases.random_cases import random_cases
 from hwsim.cosim.engine.packing import padded_products
 from hwsim.cosim.engine.record import MacroOperands, Segment, record
 from hwsim.formats.blocks import one_code
-from hwsim.spec import ModalUnit, Unit
+from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
 from hwsim.tb.engine import EngineScript
 
@@ -23,17 +23,6 @@ CHANCES = 0.1, 0.5, 0.9  # of a word in a cycle
 BURST = 23  # cycles in which a port goes, and in which it stands still
 RESETS = 200  # cycles after which a reset comes, each in turn
 LONG = 4  # instructions, or groups, of a sum of usual length
-
-
-def mode_of(engine: Engine, number: int) -> Unit:
-    """The unit of a mode."""
-    unit = engine.unit
-    return unit.mode(list(unit.modes)[number]) if isinstance(unit, ModalUnit) else unit
-
-
-def modes(engine: Engine) -> int:
-    """The number of modes."""
-    return len(engine.unit.modes) if isinstance(engine.unit, ModalUnit) else 1
 
 
 def whole_length(engine: Engine) -> int:
@@ -47,7 +36,7 @@ def laid_out(engine: Engine, cases: Sequence[Case], turn: int, mode: int) -> Mac
     """Cases of one length in a macro tile: each in a row and a column of its own, so that every other result is one of
     two cases' operands. turn: by how much columns are moved, so that a case can come to every element.
     """
-    unit, (height, width) = mode_of(engine, mode), engine.macro
+    unit, (height, width) = modes_of(engine.unit)[mode], engine.macro
     length = max(len(case.a) for case in cases)
     padded = -(-padded_products(engine, length) // whole_length(engine)) * whole_length(engine)
     a, b = np.zeros((height, padded), np.uint64), np.zeros((width, padded), np.uint64)
@@ -87,8 +76,8 @@ def tiles_of_cases(engine: Engine, cases: Sequence[Case], mode: int, turn: int =
 def drawn(engine: Engine, name: str, count: int, seed: int) -> list[MacroOperands]:
     """So many macro tiles of random cases of several lengths and kinds; modes take turns."""
     every = []
-    for mode in range(modes(engine)):
-        unit = mode_of(engine, mode)
+    for mode in range(len(modes_of(engine.unit))):
+        unit = modes_of(engine.unit)[mode]
         cases = random_cases(unit, count * min(engine.macro), seed)
         every.append(list(tiles_of_cases(engine, cases, mode)))
     turns = [tile for row in zip(*every, strict=False) for tile in row]
@@ -140,8 +129,8 @@ def scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[Engin
 def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
     """The shortest sums after longer ones, where the unit has any."""
     every = []
-    for mode in range(modes(engine)):
-        cases = sorted(random_cases(mode_of(engine, mode), 64, seed + 1), key=lambda case: len(case.a))
+    for mode in range(len(modes_of(engine.unit))):
+        cases = sorted(random_cases(modes_of(engine.unit)[mode], 64, seed + 1), key=lambda case: len(case.a))
         for short, long in zip(cases[:3], cases[:-4:-1], strict=True):
             every += [*tiles_of_cases(engine, [long], mode), *tiles_of_cases(engine, [short], mode)]
     return every
@@ -150,8 +139,8 @@ def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
 def _directed(engine: Engine, seed: int, most: int) -> list[MacroOperands]:
     """The units' directed cases, each at another element than in the tile before."""
     every = []
-    for mode in range(modes(engine)):
-        cases = directed(mode_of(engine, mode), seed)
+    for mode in range(len(modes_of(engine.unit))):
+        cases = directed(modes_of(engine.unit)[mode], seed)
         stride = max(1, len(cases) // (most * min(engine.macro)))
         every += list(tiles_of_cases(engine, cases[::stride], mode))
     return every

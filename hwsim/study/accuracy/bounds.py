@@ -12,7 +12,7 @@ from math import expm1, log1p, sqrt
 import numpy as np
 
 from hwsim.base.errors import InputError
-from hwsim.formats import ExponentFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.spec import AlignedSum, EvenOddSum, Unit, implemented
 from hwsim.spec.sums import ExactSubgroup
 from hwsim.study.accuracy.exact import Array
@@ -151,3 +151,13 @@ def _flushed(
     lost_a, lost_b = sides[0] - unflushed[0], sides[1] - unflushed[1]
     lost = lost_a @ sides[1] + unflushed[0] @ lost_b
     return np.asarray(lost * (1 + (values_a.shape[1] + 8) * 2.0**-52), dtype=np.float64)
+
+
+def overflow_limit(unit: Unit) -> float:
+    """A magnitude below which nothing overflows in a unit."""
+    result, late, promotion = unit.result.format, unit.late, unit.promotion
+    formats = [getattr(part, "format", None) for part in (unit.result, unit.sum, late, promotion)]
+    limits = [2.0**fmt.emax for fmt in formats if isinstance(fmt, FloatFormat)]
+    if isinstance(result, FixedFormat):
+        limits.append(2.0**result.integer_bits)
+    return min([*limits, 2.0 ** (getattr(unit.sum, "product_limit", None) or 1023)])
