@@ -8,6 +8,8 @@ from typing import NamedTuple
 import pytest
 from conftest import at_hand
 from engine.engines import engine
+from odd_modes import ODD_MODES
+from odd_units import unit
 
 from hwsim.cosim.build import BuildFailed
 from hwsim.cosim.engine.draw import drawn_engine
@@ -44,6 +46,19 @@ def test_an_engine_without_addends_tells_of_frames_of_other_lengths(tmp_path: Pa
     assert {"frames-of-other-lengths", "frames-that-end-early"} <= names
 
 
+ODD_ENGINES = {
+    "several scales a beat": unit("blocks-in-a-beat"), "scales of parts": unit("subgroups"),
+    "scales of partial sums": unit("scaled-promotion"), "products in an order": unit("ordered-blocks"),
+    "modes, one without scales": ODD_MODES["modes-window"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD_ENGINES)
+def test_a_small_engine_of_every_place_of_scales_is_its_model(what: str, tmp_path: Path) -> None:
+    addends = ODD_ENGINES[what].operands.addend is not None
+    agrees(played(engine(ODD_ENGINES[what], addends=addends, columns=2), tmp_path, "icarus"))
+
+
 UNITS = {  # of every method and place of scales, with addends where they take some
     "hopper-wgmma-e4m3-f32": True, "mx-any": False, "deepseek-v3-e4m3-f32-scaled": True,
     "blackwell-mxf4nvf4-e2m1-f32": True, "exact-e4m3-f32": True, "cdna3-mfma-e4m3fnuz-f32": True,
@@ -53,10 +68,10 @@ UNITS = {  # of every method and place of scales, with addends where they take s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS)
-def test_engines_of_every_method_are_their_models(unit: str, tmp_path: Path) -> None:
-    ports = {"a": 128, "b": 256, "d": 64} | ({"c": 64} if UNITS[unit] else {})
-    agrees(played(engine(unit, ports=ports), tmp_path, "verilator"))
+@pytest.mark.parametrize("name", UNITS)
+def test_engines_of_every_method_are_their_models(name: str, tmp_path: Path) -> None:
+    ports = {"a": 128, "b": 256, "d": 64} | ({"c": 64} if UNITS[name] else {})
+    agrees(played(engine(name, ports=ports), tmp_path, "verilator"))
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hwsim.base.errors import InputError
 from hwsim.cases.case import block_lengths
 from hwsim.formats.blocks import one_code
+from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine, Side
 
 Codes = NDArray[np.integer]
@@ -70,7 +71,7 @@ def padded_products(engine: Engine, k: int) -> int:
 def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | None = None) -> Frames:
     """The frames of A (M, K), or of B (N, K), one for each macro row or column; what is missing is filled with zeros.
 
-    scales: (M or N, blocks along K), where the unit has some; blocks of one row alone.
+    scales: (M or N, blocks along K), where the unit has some; blocks of one row alone. None in a mode without scales.
     Raises InputError for scales that are not so.
     """
     unit = engine.unit
@@ -85,11 +86,15 @@ def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | Non
     slices = bits_of(whole[:, order], engine.code_bits(side))  # (rows, steps, bits)
     if unit.scale is not None:
         fmt, block = unit.scale.of(side).format, block_lengths(unit)["ab".index(side)]
-        blocks = -(-length // block)
-        if scales is None or scales.shape != (rows, -(-k // block)):
-            raise InputError(f"scale_{side} must be {(rows, -(-k // block))}, one for each {block} products of a row")
-        every = np.full((height, blocks), one_code(fmt), np.uint64)
-        every[:rows, : scales.shape[1]] = scales
+        every = np.full((height, -(-length // block)), one_code(fmt), np.uint64)
+        if scales is not None:
+            if scales.shape != (rows, -(-k // block)):
+                raise InputError(
+                    f"scale_{side} must be {(rows, -(-k // block))}, one for each {block} products of a row"
+                )
+            every[:rows, : scales.shape[1]] = scales
+        elif all(mode.scale is not None for mode in modes_of(unit)):
+            raise InputError(f"scale_{side} must be given: {unit.name} has no mode without scales")
         taken = order[:, :: unit.lanes_of_scale(side)] // block
         slices = np.concatenate([slices, bits_of(every[:, taken], fmt.container_bits)], axis=-1)
     tiles = slices.reshape(-1, slots, size, steps, slices.shape[-1]).transpose(0, 3, 1, 2, 4)

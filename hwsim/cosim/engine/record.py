@@ -82,9 +82,10 @@ class _Streams:
                 codes = getattr(tile, side).astype(np.uint64)
                 length = padded_products(self.engine, codes.shape[1])
                 every.setdefault(side, []).append(np.pad(codes, ((0, 0), (0, length - codes.shape[1]))))
-                scales = getattr(tile, f"scale_{side}")
-                if scales is not None:
-                    block = block_lengths(self.engine.unit)["ab".index(side)]
+                if self.engine.unit.scale is not None:
+                    block, scales = block_lengths(self.engine.unit)["ab".index(side)], getattr(tile, f"scale_{side}")
+                    if scales is None:  # a mode without scales, whose sums take none
+                        scales = np.zeros((len(codes), -(-length // block)), np.uint64)
                     every.setdefault(f"scale_{side}", []).append(np.repeat(scales, block, axis=1)[:, :length])
         return {name: np.concatenate(parts, axis=1) for name, parts in every.items()}
 
