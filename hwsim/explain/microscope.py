@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from hwsim import __version__
 from hwsim.base.errors import ToolMissing
 from hwsim.base.files import written
-from hwsim.compute.c.any import KINDS, SAYINGS, AnyUnitInC
+from hwsim.compute.c.any import KINDS, AnyUnitInC
 from hwsim.compute.c.wasm import program
 from hwsim.explain.drawing import TEMPLATES, environment, policy, read
 from hwsim.explain.record import Mismatch
@@ -28,6 +28,7 @@ from hwsim.explain.staged import SCHEMA
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats
 from hwsim.formats.catalog import LEAST_BITS, MOST_BITS, p3109
 from hwsim.spec import Unit, load_unit
+from hwsim.spec.fields import SAYINGS
 from hwsim.spec.catalog import load_specified, modal_presets, presets
 from hwsim.spec.fields import worded
 from hwsim.spec.modes import ModalUnit

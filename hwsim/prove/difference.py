@@ -25,13 +25,13 @@ from hwsim.formats import FixedFormat
 from hwsim.formats.codes import container_dtype
 from hwsim.prove.apart import CaseSearch, UnitPair
 from hwsim.spec import AlignedSum, ExactSum, Unit, UnitLike, load_unit
+from hwsim.spec.fields import SAYINGS
 from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.accuracy.measures import ulps
 
 SECONDS = 60.0
 FIRST, FURTHER = 16, 64  # batches of cases before proofs are tried; those after which the clock is looked at
 Verdict = Literal["same", "differ", "not decided"]
-WORDS = {"name", "summary", "evidence", "source"}  # of a unit, beside its arithmetic
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class _Decision:
 
 def arithmetic(unit: Unit) -> dict[str, Any]:
     """What a unit says beside its words."""
-    return unit.model_dump(mode="json", exclude=WORDS | {"unit"})
+    return unit.model_dump(mode="json", exclude=SAYINGS)
 
 
 def _as_promised(pair: UnitPair) -> UnitPair:

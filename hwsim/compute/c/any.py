@@ -13,12 +13,12 @@ from typing import Any, get_args
 from hwsim.compute.c.text import render
 from hwsim.compute.c.unit import CutMode, Mode, cut_mode, mode_of
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.spec.fields import SAYINGS
 from hwsim.spec.keys import ALIGNED_LOST, term_lost
 from hwsim.spec.table import SpecKey, spec_keys
 
 WORDS = 160  # of 32 bits: sums of products of binary64 numbers take 4,300 bits
-# Keys that say nothing of what a unit returns, and those that are more than a number.
-SAYINGS = {"unit", "summary", "evidence", "source"}
+# Keys that are more than a number.
 SIDES = {"scale.a": ("scale.a.format", "scale.a.length"), "scale.b": ("scale.b.format", "scale.b.length")}
 KINDS = ("float", "fixed", "exponent")
 
