@@ -28,9 +28,8 @@ from hwsim.explain.staged import SCHEMA
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, formats
 from hwsim.formats.catalog import LEAST_BITS, MOST_BITS, p3109
 from hwsim.spec import Unit, load_unit
-from hwsim.spec.fields import SAYINGS
 from hwsim.spec.catalog import load_specified, modal_presets, presets
-from hwsim.spec.fields import worded
+from hwsim.spec.fields import SAYINGS, worded
 from hwsim.spec.modes import ModalUnit
 from hwsim.spec.sums import SUMS
 from hwsim.spec.table import SECTIONS
