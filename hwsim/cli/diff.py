@@ -75,7 +75,7 @@ def diff(
     with StillAt() as heart:
         from hwsim.prove.difference import diff as decide
 
-        arrays = {name: _array(units[0], name, file) for name, file in files.items() if file is not None}
+        arrays = {name: operand_codes(units[0], name, file) for name, file in files.items() if file is not None}
         lengths = None if products is None else _lengths(products)
         found = decide(first, second, **arrays, products=lengths, seconds=seconds, seed=seed, at=heart.at)
     _say(found, as_json)
@@ -98,7 +98,7 @@ def _lengths(products: str) -> tuple[int, int | None]:
     return least, most
 
 
-def _array(unit: Unit, name: str, file: str) -> Any:
+def operand_codes(unit: Unit, name: str, file: str) -> Any:
     """The codes of an operand."""
     if name in ("a", "b"):
         fmt: Any = unit.operands.factor(name)  # type: ignore[arg-type]

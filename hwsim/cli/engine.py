@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from hwsim.base.files import written
+from hwsim.base.errors import InputError
+from hwsim.base.files import refuse_strangers, written
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
 from hwsim.cli.cosim import MISMATCH, Simulators
+from hwsim.cli.diff import FILE, operand_codes
 from hwsim.cli.output import AsJson, note, print_json, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.cli.rtl import need_amaranth, target_file
+from hwsim.spec import ModalUnit, modes_of
+from hwsim.spec.arguments import result_dtype
 from hwsim.spec.engine import Engine, load_engine
 
 if TYPE_CHECKING:
@@ -33,6 +39,13 @@ def engine(
         bool, typer.Option("--cosim", help="Play every suite, and compare every port in every cycle.")
     ] = False,
     sim: Annotated[Simulators, typer.Option(help="With --cosim: the simulators to run on.")] = Simulators.VERILATOR,
+    a: Annotated[str | None, typer.Option("--a", metavar="A", help=f"(M, K) codes for the RTL: {FILE}.")] = None,
+    b: Annotated[str | None, typer.Option("--b", metavar="B", help="(K, N) codes, in the same way.")] = None,
+    c: Annotated[str | None, typer.Option("--c", metavar="C", help="(M, N) addends; +0 unless given.")] = None,
+    scale_a: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of A's shared scales.")] = None,
+    scale_b: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of B's shared scales.")] = None,
+    mode: Annotated[str | None, typer.Option(help="Of a unit of several modes, that of the product.")] = None,
+    result: Annotated[str | None, typer.Option(metavar="D.npy", help="Where the product's codes go.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -42,6 +55,7 @@ def engine(
     hwsim engine mx-core.yaml                    what a designer asks first: products a cycle, words, utilisation
     hwsim engine mx-core.yaml -o build/          build/mx_core.sv
     hwsim engine mx-core.yaml --cosim            on Verilator; --sim icarus, in small, or both
+    hwsim engine mx-core.yaml --a a.npy --b b.npy --scale-a as.npy --scale-b bs.npy --result d.npy
 
     \b
     Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
@@ -50,6 +64,14 @@ def engine(
     """
     loaded = load_engine(file)
     facts = list(loaded.facts())
+    files = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b}
+    if any(files.values()) or result is not None or mode is not None:
+        if a is None or b is None or result is None:
+            raise InputError("--a, --b and --result go together: the factors, and where their product goes")
+        if cosim or output is not None:
+            raise InputError("--a and --b go without --cosim and --output")
+        _multiply(loaded, files, mode, Path(result), as_json)
+        return
     if not cosim:
         if output is not None:
             _write(loaded, output)
@@ -87,6 +109,33 @@ def _write(loaded: Engine, output: str) -> None:
     with written(target) as file:
         file.write(text.encode())
     note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}")
+
+
+def _multiply(loaded: Engine, files: Mapping[str, str | None], mode: str | None, result: Path, as_json: bool) -> None:
+    """A product through the RTL, to a file."""
+    names = list(loaded.unit.modes) if isinstance(loaded.unit, ModalUnit) else []
+    if mode is not None and mode not in names:
+        raise InputError(f"--mode must be {' or '.join(names)}, not {mode}" if names else
+                         f"--mode must not be given: {loaded.unit.name} has one mode")  # fmt: skip
+    number = 0 if mode is None else names.index(mode)
+    arrays = {name: operand_codes(modes_of(loaded.unit)[number], name, file) for name, file in files.items() if file}
+    refuse_strangers(result)
+    need_amaranth()
+    from hwsim.cosim.engine.bulk import product
+
+    with Progress(f"{loaded.name} on verilator") as bar:
+        bar.step("recording what the model promises, and building")
+        made = product(loaded, **arrays, mode=number, at=lambda done, of: bar.step(f"{done:,} of {of:,} cycles"))
+    if made.outcome.count == 0 and made.codes is not None:
+        codes = made.codes.astype(f"u{-(-loaded.unit.output.container_bits // 8)}").view(
+            result_dtype(loaded.unit.output)
+        )
+        with written(result) as file:
+            np.save(file, codes)
+    _tell(loaded, [("verilator", made.outcome)], as_json)
+    if made.outcome.count:
+        raise typer.Exit(MISMATCH)
+    note(f"wrote {result}; {made.products / made.outcome.seconds / 1e6:.1f} million products a second, compared")
 
 
 def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[SuiteOutcome]:

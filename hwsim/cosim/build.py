@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
 FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
 LIBRARY = "bulk.so"
+LIBRARY_OF_ONCE = "once"  # the folder of what is compiled once for many instances
 # What Verilator's C++ and the drivers include; a design's own part compiles in a third of the time without it.
 HEADERS = "".join(f'#include "{name}"\n' for name in ("verilated.h", "verilated_vpi.h", "svdpi.h"))
 
@@ -45,6 +47,7 @@ class HdlSources:
 
     public: the ports of `top`. files: a user's own beside `verilog`. include, defines: for those. read: every
     file whose bytes count: those, and what they include. assertions: whether Verilator checks assertions.
+    once: a module of `verilog` that Verilator is to compile once for all its instances; empty for none.
     """
 
     top: str
@@ -55,6 +58,7 @@ class HdlSources:
     defines: tuple[str, ...] = ()
     read: tuple[Path, ...] = ()
     assertions: bool = False
+    once: str = ""
 
     @property
     def key(self) -> list[str]:
@@ -62,7 +66,8 @@ class HdlSources:
         digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.read]
         paths = [str(path) for path in (*self.files, *self.include)]
         users = [*digests, *paths, *self.defines] if self.files else []
-        return [self.verilog, self.top, *users, *(["assertions"] if self.assertions else [])]
+        users += ["assertions"] * self.assertions + [f"once {self.once}"] * bool(self.once)
+        return [self.verilog, self.top, *users]
 
     @property
     def arguments(self) -> list[str]:
@@ -198,20 +203,32 @@ class _Compiler:
     def _key(self, *parts: str) -> str:
         return _key("runtime", _content(self.tool.root / "include"), *parts)
 
-    def link(self, into: Path, driver: Path, log: Path, name: str, linked: list[str]) -> None:
+    def link(
+        self, into: Path, driver: Path, log: Path, name: str, linked: list[str], flags: Sequence[str] = ()
+    ) -> None:
         """Link all that Verilator wrote into a folder, and its driver, to a program or a library of that name.
 
-        linked: flags of the last step.
+        linked: flags of the last step. flags: of the driver.
         """
         runtime, headers = self.objects(), self.headers()
-        # All in one: the compiler would spend most of its time on the headers that each of them includes.
-        whole = into / "Vtop_all.cpp"
-        sources = [*sorted(path.name for path in into.glob("Vtop*.cpp")), driver]
-        whole.write_text("".join(f'#include "{source}"\n' for source in sources))
-        objects = into / "Vtop_all.o"
-        included = ["-include", str(headers), f"-I{into}"]
-        self.compile(whole, objects, log, *self.flags, *included, "-c")
-        _run(["g++", "-o", str(into / name), str(objects), *map(str, runtime), *linked, "-lpthread"], log, {}, into)
+
+        def compiled(folder: Path, *last: Path) -> Path:
+            # All in one: the compiler would spend most of its time on the headers that each of them includes.
+            whole, object_ = folder / "Vtop_all.cpp", folder / "Vtop_all.o"
+            sources = [*sorted(path.name for path in folder.glob("*.cpp")), *last]
+            whole.write_text("".join(f'#include "{source}"\n' for source in sources))
+            own = folder / "compile.log"
+            self.compile(whole, object_, own, *self.flags, *flags, "-include", str(headers), f"-I{folder}", "-c")
+            return object_
+
+        library = into / LIBRARY_OF_ONCE
+        with ThreadPoolExecutor(2) as pool:
+            waited = [pool.submit(compiled, into, driver)]
+            if library.is_dir():
+                waited.append(pool.submit(compiled, library))
+            objects = [each.result() for each in waited]
+        _run(["g++", "-o", str(into / name), *map(str, [*objects, *runtime]), *linked, "-lpthread"], log, {}, into)
+        shutil.rmtree(library, ignore_errors=True)
         for leftover in {*into.glob("*.o"), *into.glob("Vtop*")}:
             leftover.unlink()
 
@@ -245,7 +262,7 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
         options = ["--vpi", control.name, *(["--trace"] if trace else []), *(["--assert"] if hdl.assertions else [])]
         with hdl.plainly_named() as named:
             users = [*named.arguments, "--no-timing", *map(str, named.files)] if hdl.files else []
-            _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *users])
+            _verilate(tool, hdl.top, hdl.verilog, into, log, [*options, *users], hdl.once)
         main = cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"
         linked = [f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"]
         _Compiler(tool, trace).link(into, main, log, "sim", linked)
@@ -255,43 +272,81 @@ def verilator_build(hdl: HdlSources, *, trace: bool = False) -> Path:
 
 def bulk_build(verilog: str, ports: PortMap) -> Path:
     """The shared library that Verilator builds from a unit, for the bulk driver. Raises ToolMissing or BuildFailed."""
+    return driven_build(BULK, bulk_bench(ports) + verilog, BULK_DRIVER)
+
+
+def driven_build(top: str, verilog: str, driver: Path, once: str = "", defines: Sequence[str] = ()) -> Path:
+    """The shared library that Verilator builds from Verilog, with a driver in C++. Raises ToolMissing or BuildFailed.
+
+    once: as of HdlSources. defines: macros for the driver.
+    """
     tool = find_verilator()
-    key = _key("bulk", verilator_version(tool), bulk_bench(ports), verilog, BULK_DRIVER.read_text(), *FLAGS)
-    return _cached(key, lambda into, log: _bulk(tool, verilog, ports, into, log)) / LIBRARY
+    key = _key("bulk", verilator_version(tool), top, verilog, once, *defines, driver.read_text(), *FLAGS)
+
+    def make(into: Path, log: Path) -> None:
+        _driven(tool, top, verilog, driver, into, log, once, defines)
+
+    return _cached(key, make) / LIBRARY
 
 
 def bulk_build_in(folder: Path, verilog: str, ports: PortMap) -> Path:
     """The library of `bulk_build` in a folder, and not kept: for a single use. Raises ToolMissing or BuildFailed."""
-    _bulk(find_verilator(), verilog, ports, folder, folder / "build.log")
+    _driven(find_verilator(), BULK, bulk_bench(ports) + verilog, BULK_DRIVER, folder, folder / "build.log")
     return folder / LIBRARY
 
 
-def _bulk(tool: Verilator, verilog: str, ports: PortMap, into: Path, log: Path) -> None:
-    _verilate(tool, BULK, bulk_bench(ports) + verilog, into, log, [])
-    _Compiler(tool, trace=False).link(into, BULK_DRIVER, log, LIBRARY, ["-shared"])
+def _driven(
+    tool: Verilator, top: str, verilog: str, driver: Path, into: Path, log: Path, once: str = "",
+    defines: Sequence[str] = (),
+) -> None:  # fmt: skip
+    _verilate(tool, top, verilog, into, log, [], once)
+    compiler = _Compiler(tool, trace=False)
+    compiler.link(into, driver, log, LIBRARY, ["-shared"], [f"-D{define}" for define in defines])
 
 
-def _verilate(tool: Verilator, top: str, verilog: str, into: Path, log: Path, options: list[str]) -> None:
+MODULE = re.compile(r"^module (\w+).*?^endmodule$", re.M | re.S)
+
+
+def _apart(verilog: str, once: str) -> tuple[str, str]:
+    """A module with those whose names begin with its own, which it alone uses; and the rest."""
+    inner: list[str] = []
+
+    def taken(found: re.Match[str]) -> str:
+        if f"{found[1]}_".startswith(f"{once}_"):
+            inner.append(found[0])
+            return ""
+        return found[0]
+
+    rest = MODULE.sub(taken, verilog)
+    return "\n".join(inner), rest
+
+
+def _verilate(
+    tool: Verilator, top: str, verilog: str, into: Path, log: Path, options: list[str], once: str = ""
+) -> None:
+    """Have Verilator write C++. once: a module that becomes a library of its own, which all its instances call."""
+    inner, rest = _apart(verilog, once) if once else ("", verilog)
     source = into / f"{top}.sv"
-    source.write_text(verilog)
+    if inner:
+        folder = into / LIBRARY_OF_ONCE
+        folder.mkdir()
+        part = folder / "source.sv"
+        part.write_text(inner)
+        _verilator(tool, once, part, "Vonce", ["--lib-create", once])
+        # The library's own Verilog stands in the module's place.
+        options = [*options, f"{folder.name}/{once}.sv"]
+    source.write_text(rest)
+    _verilator(tool, top, source, "Vtop", options, log)
+
+
+def _verilator(
+    tool: Verilator, top: str, source: Path, prefix: str, options: list[str], log: Path | None = None
+) -> None:
     command = [
-        tool.program,
-        "-cc",
-        "-Mdir",
-        ".",
-        "--prefix",
-        "Vtop",
-        "--top-module",
-        top,
-        "--output-split",
-        "0",
-        "--timescale",
-        TIMESCALE,
-        "-Wno-fatal",
-        *options,
-        source.name,
+        *(tool.program, "-cc", "-Mdir", ".", "--prefix", prefix, "--top-module", top, "--output-split", "0"),
+        *("--timescale", TIMESCALE, "-Wno-fatal", *options, source.name),
     ]
-    _run(command, log, tool.environment, into)
+    _run(command, log or source.with_suffix(".log"), tool.environment, source.parent)
 
 
 DUMP = """module hwsim_dump;

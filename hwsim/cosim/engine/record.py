@@ -46,11 +46,13 @@ class Segment:
 
     tiles: macro tiles, one after another. lasts: for a stream, other ends of frames than the tiles': of all its words.
     cycles: after so many a reset comes; until all results have left, where it is 0.
+    results: of each tile the words of its contexts, where they are computed already.
     """
 
     tiles: Sequence[MacroOperands]
     lasts: dict[str, list[bool]] | None = None
     cycles: int = 0
+    results: Sequence[list[list[int]]] | None = None
 
 
 Pattern = Iterator[bool]
@@ -160,7 +162,10 @@ def record(
                 key = word.tile.number, word.context, word.word
                 if key not in places:
                     if word.tile.number not in computed:
-                        computed[word.tile.number] = given.results(word.tile)
+                        known = segment.results
+                        computed[word.tile.number] = (
+                            known[word.tile.number] if known is not None else given.results(word.tile)
+                        )
                     places[key] = len(results)
                     results.append((computed[word.tile.number][word.context][word.word], word.last))
                 place = places[key]

@@ -23,7 +23,8 @@ def sources(engine: Engine, verilog: str | None = None) -> HdlSources:
     streams = [f"{name}_{port}" for name in (*engine.sizes(), "d") for port in ("tdata", "tvalid", "tready", "tlast")]
     mode = ["mode"] if engine.has_modes else []
     ports = ("clk", "rst", "error", *mode, *streams)
-    return HdlSources(module_name(engine.name), verilog or engine_verilog(engine), ports)
+    top, several = module_name(engine.name), engine.rows * engine.columns > 1
+    return HdlSources(top, verilog or engine_verilog(engine), ports, once=f"{top}_element" if several else "")
 
 
 def play(

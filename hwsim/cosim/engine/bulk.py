@@ -1,0 +1,216 @@
+"""An engine's RTL driven from C++: scripts as the testbench plays them, and whole products of matrices."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwsim.base.errors import InputError
+from hwsim.cases.case import block_lengths
+from hwsim.compute.gemm import gemm
+from hwsim.cosim.bench import words_of
+from hwsim.cosim.build import driven_build
+from hwsim.cosim.engine.packing import Codes, matrix_of, padded_products, tile_words, tiles_of
+from hwsim.cosim.engine.record import MacroOperands, Segment, record
+from hwsim.cosim.engine.run import sources
+from hwsim.formats import container_dtype
+from hwsim.formats.blocks import scale_shape
+from hwsim.spec import modes_of
+from hwsim.spec.engine import Engine, Side
+from hwsim.tb.engine import EngineScript
+from hwsim.tb.job import PortMismatch, SuiteOutcome
+
+DRIVER = Path(__file__).with_name("bulk.cpp")
+STREAMS = "a", "b", "c"
+PART = 1 << 14  # cycles that are played at once
+
+
+class EnginePlayed(NamedTuple):
+    """What became of a script, and the words that left the RTL."""
+
+    outcome: SuiteOutcome
+    left: list[int]
+
+
+class EngineBulk:
+    """A Verilated engine; its state stays from one script to the next."""
+
+    def __init__(self, engine: Engine, verilog: str | None = None):
+        """verilog: of another design of the same ports. Raises ToolMissing or BuildFailed."""
+        self.engine, hdl = engine, sources(engine, verilog)
+        defines = [name for name, has in (("HWSIM_C", "c" in engine.sizes()), ("HWSIM_MODE", engine.has_modes)) if has]
+        self._library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, DRIVER, hdl.once, defines)))
+        self._library.hwsim_open.restype = ctypes.c_void_p
+        self._library.hwsim_run.restype = ctypes.c_int64
+        self._bench = ctypes.c_void_p(self._library.hwsim_open())
+
+    def __enter__(self) -> EngineBulk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.hwsim_close(self._bench)
+
+    def play(self, script: EngineScript, at: Callable[[int], None] = lambda _: None) -> EnginePlayed:
+        """Play a script, and compare every port in every cycle outside of resets. at: is told of cycles that went."""
+        left: list[int] = []
+        outcome, started = SuiteOutcome(script.name), time.perf_counter()
+        words = {name: words_of(script.streams[name], -(-self.engine.sizes()[name].width // 32))
+                 for name in script.streams}  # fmt: skip
+        expected = words_of([word for word, _ in script.results], -(-self.engine.results.width // 32))
+        for first in range(0, script.cycles, PART):
+            part = slice(first, min(first + PART, script.cycles))
+            seen, results = self._run(script, words, part)
+            for mismatch in _wrong(script, part, seen, results, expected):
+                outcome.note(mismatch)
+            leaves = (script.take & ~script.reset)[part][(seen >> 3 & 1).astype(bool)]
+            left += [int.from_bytes(row.tobytes(), "little") for row in results[leaves]]
+            at(part.stop)
+        outcome.cycles = int((~script.reset).sum())
+        outcome.results = int(((script.valid >= 0) & script.take & ~script.reset).sum())
+        outcome.seconds = time.perf_counter() - started
+        return EnginePlayed(outcome, left)
+
+    def _run(
+        self, script: EngineScript, words: dict[str, NDArray[np.uint32]], part: slice
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+        """What is seen in each cycle, and the rows of the results that were valid."""
+        cycles = part.stop - part.start
+        drive = (script.take[part] << 6 | script.reset[part].astype(np.uint8) << 7).astype(np.uint8)
+        offered = {name: np.ascontiguousarray(script.offered[name][part]) for name in words}
+        for place, name in enumerate(STREAMS):
+            if name in words:
+                valid = offered[name] >= 0
+                last = valid & script.lasts[name][offered[name]] if len(words[name]) else valid
+                drive |= (valid << place | last << place + 3).astype(np.uint8)
+        row = -(-self.engine.results.width // 32)
+        seen, results = np.zeros(cycles, np.uint8), np.zeros((cycles, row), np.uint32)
+        mode = np.ascontiguousarray(script.mode[part], np.uint8)
+        rows = np.array([words[name].shape[1] if name in words else 0 for name in STREAMS], np.int64)
+        count = self._library.hwsim_run(
+            self._bench, ctypes.c_int64(cycles), _at(drive), _at(mode),
+            (ctypes.c_void_p * 3)(*(_at(offered[name]) if name in words else None for name in STREAMS)),
+            (ctypes.c_void_p * 3)(*(_at(words[name]) if name in words else None for name in STREAMS)),
+            _at(rows), _at(seen), _at(results), ctypes.c_int64(row),
+        )  # fmt: skip
+        return seen, results[:count]
+
+
+def _at(array: NDArray[np.generic]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _wrong(
+    script: EngineScript, part: slice, seen: NDArray[np.uint8], results: NDArray[np.uint32],
+    expected: NDArray[np.uint32],
+) -> Iterator[PortMismatch]:  # fmt: skip
+    """The ports that are not as the script has them, in the order of cycles."""
+    promised, word = ~script.reset[part], script.valid[part]
+    lasts = np.array([last for _, last in script.results] or [False])
+    valid = word >= 0
+    looked_at = [(f"{name}_tready", seen >> place & 1, script.ready[name][part], promised)
+             for place, name in enumerate(STREAMS) if name in script.ready]  # fmt: skip
+    looked_at += [("error", seen >> 5, script.error[part], promised), ("d_tvalid", seen >> 3 & 1, valid, promised),
+              ("d_tlast", seen >> 4 & 1, lasts[word], promised & valid)]  # fmt: skip
+    found = [
+        PortMismatch(port, part.start + int(cycle), int(word[cycle]), int(shown[cycle]), int(model[cycle]))
+        for port, shown, model, where in looked_at
+        for cycle in np.flatnonzero((shown != model) & where)
+    ]
+    cycles = np.flatnonzero(seen >> 3 & 1)
+    both = (promised & valid)[cycles]
+    rows, cycles = results[both], cycles[both]
+    wanted_rows = expected[word[cycles]]
+    for place in np.flatnonzero((rows != wanted_rows).any(axis=1)):
+        got, wanted = (int.from_bytes(row[place].tobytes(), "little") for row in (rows, wanted_rows))
+        found.append(PortMismatch("d_tdata", part.start + int(cycles[place]), int(word[cycles[place]]), got, wanted))
+    yield from sorted(found, key=lambda one: one.cycle)
+
+
+class EngineProduct(NamedTuple):
+    """A product of matrices through an engine's RTL.
+
+    codes: (M, N), as the RTL returned them; None where it did not return as many words. outcome: the comparison of all
+    ports in all cycles with the model, and of all words with `hwsim.gemm`. products: that elements multiplied, those of
+    what fills up macro tiles and groups among them.
+    """
+
+    codes: NDArray[np.uint64] | None
+    outcome: SuiteOutcome
+    products: int
+
+
+def product(
+    engine: Engine, a: Codes, b: Codes, c: Codes | None = None, scale_a: Codes | None = None,
+    scale_b: Codes | None = None, mode: int = 0, bench: EngineBulk | None = None,
+    at: Callable[[int, int], None] = lambda _done, _of: None,
+) -> EngineProduct:  # fmt: skip
+    """A (M, K) @ B (K, N) + C through an engine's RTL, macro tile by macro tile: codes, and scales as `hwsim.gemm` has
+    them.
+
+    bench: the engine's, built before. at: is told of cycles that went, and of all.
+    Raises InputError for arrays that do not fit; ToolMissing or BuildFailed.
+    """
+    tiles = _macro_tiles(engine, a, b, c, scale_a, scale_b, mode)
+    expected = gemm(modes_of(engine.unit)[mode], a, b, c, scale_a, scale_b)
+    script = record(engine, "product", [Segment(tiles, results=_results(engine, expected))])
+    with nullcontext(bench) if bench is not None else EngineBulk(engine) as played_on:
+        outcome, left = played_on.play(script, lambda done: at(done, script.cycles))
+    (m, n), k = (len(a), b.shape[1]), padded_products(engine, a.shape[1])
+    codes = matrix_of(engine, [left], (m, n)) if len(left) == len(script.results) else None
+    return EngineProduct(codes, outcome, len(tiles) * engine.macro[0] * engine.macro[1] * k)
+
+
+def _results(engine: Engine, product: NDArray[np.generic]) -> list[list[list[int]]]:
+    """Of each macro tile of a product the words of its contexts."""
+    fmt, width = engine.unit.output, engine.ports.d
+    every = tiles_of(engine, product.view(container_dtype(fmt)))
+    return [tile_words(fmt.container_bits, width, tiles) for row in every for tiles in row]
+
+
+def _macro_tiles(
+    engine: Engine, a: Codes, b: Codes, c: Codes | None, scale_a: Codes | None, scale_b: Codes | None, mode: int
+) -> list[MacroOperands]:
+    """The macro tiles of a product, macro columns in turn first."""
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise InputError(f"a and b must be matrices (M, K) and (K, N), not {a.shape} and {b.shape}")
+    shape, unit = (len(a), b.shape[1]), modes_of(engine.unit)[mode]
+    if c is not None and c.shape != shape:
+        raise InputError(f"c must be {shape}, not {c.shape}")
+    rows = {"a": a, "b": b.T}
+    sides: tuple[tuple[Side, Codes | None], ...] = ("a", scale_a), ("b", scale_b)
+    for side, scales in sides:
+        if (scales is None) != (unit.scale is None):
+            raise InputError(f"scale_{side} must {'not ' if unit.scale is None else ''}be given")
+        if scales is not None and unit.scale is not None:
+            along = np.asarray(scales if side == "a" else scales.T)
+            block = unit.scale.of(side).block[0 if side == "a" else 1]
+            expected = scale_shape(len(rows[side]), a.shape[1], (block, block_lengths(unit)["ab".index(side)]))
+            if along.shape != expected:
+                raise InputError(f"scale_{side} must be {expected if side == 'a' else expected[::-1]}, "
+                                 f"not {scales.shape}")  # fmt: skip
+            rows[f"scale_{side}"] = np.repeat(along, block, axis=0)[: len(rows[side])]
+    height, width = engine.macro
+
+    def part(name: str, first: int, size: int) -> Codes | None:
+        return _filled(rows[name][first : first + size], size) if name in rows else None
+
+    tiles = []
+    for i in range(0, shape[0], height):
+        for j in range(0, shape[1], width):
+            block_of_c = None if c is None else _filled(_filled(c[i : i + height, j : j + width], height).T, width).T
+            tiles.append(MacroOperands(_filled(rows["a"][i : i + height], height),
+                                       _filled(rows["b"][j : j + width], width), block_of_c,
+                                       part("scale_a", i, height), part("scale_b", j, width), mode))  # fmt: skip
+    return tiles
+
+
+def _filled(rows: Codes, size: int) -> Codes:
+    """Rows, and as many of zeros as are missing."""
+    return np.pad(rows, ((0, size - len(rows)), (0, 0)))
