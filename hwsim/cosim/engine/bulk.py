@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hwsim.compute.gemm import gemm
 from hwsim.cosim.bench import words_of
 from hwsim.cosim.build import driven_build
 from hwsim.cosim.engine.packing import Codes, matrix_of, padded_products, tile_words, tiles_of
-from hwsim.cosim.engine.record import MacroOperands, Segment, record
+from hwsim.cosim.engine.record import MacroOperands, Segment, record, with_scales_of_rows
 from hwsim.cosim.engine.run import sources
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import scale_shape
@@ -157,13 +157,12 @@ def product(
     bench: the engine's, built before. at: is told of cycles that went, and of all.
     Raises InputError for arrays that do not fit; ToolMissing or BuildFailed.
     """
-    tiles = _macro_tiles(engine, a, b, c, scale_a, scale_b, mode)
-    expected = gemm(modes_of(engine.unit)[mode], a, b, c, scale_a, scale_b)
+    tiles, expected = _macro_tiles(engine, a, b, c, scale_a, scale_b, mode)
     script = record(engine, "product", [Segment(tiles, results=_results(engine, expected))])
     with nullcontext(bench) if bench is not None else EngineBulk(engine) as played_on:
         outcome, left = played_on.play(script, lambda done: at(done, script.cycles))
-    (m, n), k = (len(a), b.shape[1]), padded_products(engine, a.shape[1])
-    codes = matrix_of(engine, [left], (m, n)) if len(left) == len(script.results) else None
+    k = padded_products(engine, a.shape[1])
+    codes = matrix_of(engine, [left], (len(a), b.shape[1])) if len(left) == len(script.results) else None
     return EngineProduct(codes, outcome, len(tiles) * engine.macro[0] * engine.macro[1] * k)
 
 
@@ -176,41 +175,42 @@ def _results(engine: Engine, product: NDArray[np.generic]) -> list[list[list[int
 
 def _macro_tiles(
     engine: Engine, a: Codes, b: Codes, c: Codes | None, scale_a: Codes | None, scale_b: Codes | None, mode: int
-) -> list[MacroOperands]:
-    """The macro tiles of a product, macro columns in turn first."""
+) -> tuple[list[MacroOperands], NDArray[np.generic]]:
+    """The macro tiles of a product, macro columns in turn first, and what `hwsim.gemm` returns of all of them.
+
+    Rows and columns that are missing are filled with zeros, whose sums count too: a NaN makes them NaN.
+    """
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise InputError(f"a and b must be matrices (M, K) and (K, N), not {a.shape} and {b.shape}")
     shape, unit = (len(a), b.shape[1]), modes_of(engine.unit)[mode]
     if c is not None and c.shape != shape:
         raise InputError(f"c must be {shape}, not {c.shape}")
-    rows = {"a": a, "b": b.T}
-    sides: tuple[tuple[Side, Codes | None], ...] = ("a", scale_a), ("b", scale_b)
-    for side, scales in sides:
+    height, width = engine.macro
+    rows = {"a": _filled(a, height), "b": _filled(b.T, width)}
+    sides: tuple[tuple[Side, Codes | None, int], ...] = ("a", scale_a, height), ("b", scale_b, width)
+    for at, (side, scales, size) in enumerate(sides):
         if (scales is None) != (unit.scale is None):
             raise InputError(f"scale_{side} must {'not ' if unit.scale is None else ''}be given")
         if scales is not None and unit.scale is not None:
-            along = np.asarray(scales if side == "a" else scales.T)
-            block = unit.scale.of(side).block[0 if side == "a" else 1]
-            expected = scale_shape(len(rows[side]), a.shape[1], (block, block_lengths(unit)["ab".index(side)]))
+            along = scales.T if at else scales
+            block = unit.scale.of(side).block[at]
+            expected = scale_shape(shape[at], a.shape[1], (block, block_lengths(unit)[at]))
             if along.shape != expected:
-                raise InputError(f"scale_{side} must be {expected if side == 'a' else expected[::-1]}, "
-                                 f"not {scales.shape}")  # fmt: skip
-            rows[f"scale_{side}"] = np.repeat(along, block, axis=0)[: len(rows[side])]
-    height, width = engine.macro
-
-    def part(name: str, first: int, size: int) -> Codes | None:
-        return _filled(rows[name][first : first + size], size) if name in rows else None
-
+                raise InputError(f"scale_{side} must be {expected[::-1] if at else expected}, not {scales.shape}")
+            rows[f"scale_{side}"] = _filled(np.repeat(along, block, axis=0)[: shape[at]], size)
+    if c is not None:
+        rows["c"] = _filled(_filled(c, height).T, width).T
+    unit = with_scales_of_rows(unit)
+    whole = gemm(unit, rows["a"], rows["b"], rows.get("c"), rows.get("scale_a"), rows.get("scale_b"), transposed=True)
     tiles = []
-    for i in range(0, shape[0], height):
-        for j in range(0, shape[1], width):
-            block_of_c = None if c is None else _filled(_filled(c[i : i + height, j : j + width], height).T, width).T
-            tiles.append(MacroOperands(_filled(rows["a"][i : i + height], height),
-                                       _filled(rows["b"][j : j + width], width), block_of_c,
-                                       part("scale_a", i, height), part("scale_b", j, width), mode))  # fmt: skip
-    return tiles
+    for i in range(0, len(rows["a"]), height):
+        for j in range(0, len(rows["b"]), width):
+            across, down = slice(i, i + height), slice(j, j + width)
+            parts: dict[str, Any] = {"a": across, "b": down, "c": (across, down), "scale_a": across, "scale_b": down}
+            tiles.append(MacroOperands(**{name: array[parts[name]] for name, array in rows.items()}, mode=mode))
+    return tiles, whole
 
 
 def _filled(rows: Codes, size: int) -> Codes:
-    """Rows, and as many of zeros as are missing."""
-    return np.pad(rows, ((0, size - len(rows)), (0, 0)))
+    """Rows, and zeros up to a multiple of `size` rows."""
+    return np.pad(rows, ((0, -len(rows) % size), (0, 0)))

@@ -21,7 +21,7 @@ from hwsim.cosim.engine.packing import (
     tiles_of,
 )
 from hwsim.model.engine import EngineCycles, MacroTile
-from hwsim.spec import modes_of
+from hwsim.spec import Unit, modes_of
 from hwsim.spec.engine import Engine
 from hwsim.tb.engine import EngineScript
 
@@ -106,10 +106,7 @@ class _Streams:
             if unit.scale is not None:
                 block = block_lengths(unit)["ab".index(side)]
                 given[f"scale_{side}"] = self.joined[f"scale_{side}"][:, columns[::block]].astype(np.uint32)
-        if unit.scale is not None:
-            # Every row has scales of its own, which may be alike.
-            of_a, of_b = block_lengths(unit)
-            unit = unit.replace({"scale.a.block": [1, of_a], "scale.b.block": [of_b, 1]})
+        unit = with_scales_of_rows(unit)
         addends = None if tile.addends is None else self.segment.tiles[tile.addends].c
         codes = gemm(
             unit, given["a"], given["b"], None if addends is None else addends.astype(np.uint32),
@@ -118,6 +115,14 @@ class _Streams:
         bits = engine.unit.output.container_bits
         codes = codes.view(f"u{codes.dtype.itemsize}").astype(np.uint64) & np.uint64((1 << bits) - 1)
         return tile_words(bits, engine.ports.d, tiles_of(engine, codes)[0, 0])
+
+
+def with_scales_of_rows(unit: Unit) -> Unit:
+    """A unit whose every row of A and column of B has scales of its own, which may be alike."""
+    if unit.scale is None:
+        return unit
+    of_a, of_b = block_lengths(unit)
+    return unit.replace({"scale.a.block": [1, of_a], "scale.b.block": [of_b, 1]})
 
 
 def record(
