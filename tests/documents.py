@@ -115,6 +115,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name[1]).write_text(block.text)
     for name, shape in (("acts.npy", (4, 64)), ("weights.npy", (64, 4))):  # a reader's own
         np.save(tmp_path / name, np.random.default_rng(1).normal(size=shape).astype(np.float32))
+    for name, shape in (("x.codes.npy", (4, 64)), ("w.codes.npy", (64, 4)), ("x.scales.npy", (4, 2)),
+                        ("w.scales.npy", (2, 4))):  # fmt: skip
+        np.save(tmp_path / name, np.random.default_rng(2).integers(0, 127, shape, np.uint8))
     monkeypatch.chdir(tmp_path)
     for variable in ("HWSIM_DEBUG", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)

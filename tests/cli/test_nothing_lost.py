@@ -28,6 +28,8 @@ from hwsim.cosim import bench as project
 from hwsim.cosim import run as cosim_run
 from hwsim.cosim import streams as streams_designs
 from hwsim.cosim.campaign import plan as campaign_plan
+from hwsim.cosim.engine import bulk as engine_bulk
+from hwsim.cosim.engine.bulk import EngineProduct
 from hwsim.cosim.fuzz import run as fuzzing
 from hwsim.cosim.fuzz.draw import drawn_unit
 from hwsim.cosim.fuzz.findings import write_finding
@@ -42,6 +44,7 @@ from hwsim.prove import run as proving
 from hwsim.prove.qualify import run as qualifying
 from hwsim.prove.qualify.run import Qualification
 from hwsim.rtl.engine import top as engine_verilog
+from hwsim.tb.job import SuiteOutcome
 
 UNIT = """unit: int8x2
 operands: {a: int8, b: int8, addend: i32}
@@ -101,6 +104,12 @@ def _quick_verilog(patch: pytest.MonkeyPatch, here: Path) -> None:
 def _quick_engine(patch: pytest.MonkeyPatch, here: Path) -> None:
     patch.setattr(engine_verilog, "engine_verilog", lambda _: "module m; endmodule\n")
     (here / "engine.yaml").write_text(ENGINE)
+
+
+def _quick_product(patch: pytest.MonkeyPatch, here: Path) -> None:
+    _quick_engine(patch, here)
+    made = EngineProduct(np.zeros((2, 2), np.uint64), SuiteOutcome("product", seconds=1.0), 8)
+    patch.setattr(engine_bulk, "product", lambda *_, **__: made)
 
 
 def _quick_microscope(patch: pytest.MonkeyPatch, here: Path) -> None:
@@ -202,6 +211,7 @@ WRITERS = (
     Writer("--output", "export-c int8x2.yaml -o {out}", folder=True),
     Writer("--output", "export-sv rvbna-e4m3-f32-n4 -o {out}", folder=True),
     Writer("--output", "explain int8x2.yaml -o {out}", quick=_quick_microscope),
+    Writer("--result", "engine engine.yaml --a a.npy --b a.npy --result {out}.npy", quick=_quick_product),
     Writer("--output", "gemm int8x2.yaml a.npy a.npy -o {out}.npy"),
     Writer("--output", "study --unit int8x2.yaml --data ones.npy --length 64 --trials 1 -o {out}", folder=True),
     Writer("--html", "prove int8x2.yaml --html {out}", status=1, quick=_quick_prove),

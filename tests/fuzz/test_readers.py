@@ -18,7 +18,7 @@ from hwsim.cli.app import app
 WORDS = {
     "campaign scheduler",
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
-    "cosim cuts", "decode codes", "diff products", "docs name",
+    "cosim cuts", "decode codes", "diff products", "docs name", "engine mode",
     "dut-init define", "dut-init slang", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain numbers", "explain scale_a", "explain scale_b", "gemm packed", "gemm quantize",
@@ -33,7 +33,7 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "capture plans output", "engine output", "explain output", "fuzz output",
+    "capture plans output", "engine output", "engine result", "explain output", "fuzz output",
     "gemm output", "plan fit output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
@@ -41,11 +41,12 @@ PASSED_ON = {"verilator arguments"}
 # Read as `rtl unit` is: Yosys, as WebAssembly, does not start in the memory that fuzzing leaves a command.
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
 # processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does. A plan
-# is read as `plan show` reads it, and the arrays of a product by a plan as `gemm` reads those of one without.
+# is read as `plan show` reads it, and the arrays of a product by a plan as `gemm` reads those of one without; an
+# engine's as `diff` reads its own.
 AS_ANOTHER = {
     "plan fit unit", "plan fit a", "plan fit b", "plan fit d",
     "plan fit result", "plan fit scale_a", "plan fit scale_b", "plan fit bias", "plan fit c", "gemm plan",
-    "gemm bias", "explain plan",
+    "gemm bias", "explain plan", "engine a", "engine b", "engine c", "engine scale_a", "engine scale_b",
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
     "fuzz again", "campaign output", "export-sv unit", "export-sv output", "warm units",
 }  # fmt: skip
