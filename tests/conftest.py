@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import logging
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,9 @@ from extras import LeftOut, lacking
 
 from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import find_icarus, find_verilator
+
+# Nothing that is collected is garbage: looking for some takes longer than collecting.
+gc.disable()
 
 # Python's and pytest's bytecode is kept, by whatever name the environment forbids it: without it a run spends longer
 # on compiling tests, in each of its processes, than on many a folder of them.
@@ -125,6 +129,17 @@ for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
         signal.signal(ending, handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
+    """Of parameters that `make test` leaves out none becomes a test: they are more than half of all."""
+    yield
+    if metafunc.config.getoption("markexpr") == "not slow":
+        # The first stays where all are slow: a function without any would be a test without parameters.
+        calls = [call for call in metafunc._calls if not any(mark.name == "slow" for mark in call.marks)]
+        slow = metafunc.definition.get_closest_marker("slow") or not calls
+        metafunc._calls[:] = metafunc._calls[:1] if slow else calls
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of `make quick`: the tests with that mark, each with two of its parameters, or as many as the mark says."""
     if config.getoption("markexpr") != "quick":
@@ -147,7 +162,5 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    gc.unfreeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)
