@@ -138,7 +138,7 @@ for (module, name), stats in every.items():
 def test_of_several_processes_and_installations_one_compiles(tmp_path: Path) -> None:
     environment = {**os.environ, "HWSIM_CACHE": str(tmp_path / "cache")}
     processes = []
-    for name in "abc":
+    for name in "ab":
         folder = tmp_path / name
         # Files of another date in another place.
         ignored = shutil.ignore_patterns("__pycache__")
@@ -147,7 +147,7 @@ def test_of_several_processes_and_installations_one_compiles(tmp_path: Path) -> 
         processes.append(subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True))
     names = [name for process in processes for name in process.communicate()[0].split()]
     assert names and len(set(names)) == len(names)
-    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert [process.returncode for process in processes] == [0, 0]
 
 
 def twice(x):

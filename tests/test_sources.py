@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from built_presets import others_slow
 
 from hwsim.base.package import PACKAGE, digest_of, identity, reachable_modules
 
@@ -33,7 +34,7 @@ make(Wanted(load_unit("rvbna-e4m3-f32-n4"), "coverage", 1), Path("set"))
 }
 
 
-@pytest.mark.parametrize("module", RUNS)
+@pytest.mark.parametrize("module", others_slow(RUNS, ["hwsim.study.task"]))
 def test_what_a_result_is_computed_by_is_in_its_identity(module: str, tmp_path: Path) -> None:
     # Packages are loaded for their parts; what is in them is a module of its own.
     modules = "(name for name, one in sys.modules.items() if name.startswith('hwsim') and not hasattr(one, '__path__'))"

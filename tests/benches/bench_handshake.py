@@ -29,7 +29,7 @@ UNIT = hwsim.load_unit(
         "result": {"format": "i32", "rounding": "rz", "overflow": "wrap"},
     }
 )
-STIMULI = list(stimulus(UNIT, directed=False, random=60, seed=1))
+STIMULI = list(stimulus(UNIT, directed=False, random=24, seed=1))
 GOOD, DROPS, CHANGES, REPEATS, LOSES, UNKNOWN, REFUSES, WRONG = range(8)
 
 
@@ -69,7 +69,7 @@ async def a_right_design_passes_at_any_pace(dut: Any) -> None:
     """Whatever the traffic, and a result in every cycle where nothing stops."""
     for take, offer in ((1, 1), (0.3, 1), (1, 0.3), (0.5, 0.5)):
         found = await verdict(dut, GOOD, take, offer)
-        assert (found.passed, found.planned, found.compared, found.lines) == (True, 60, 60, ())
+        assert (found.passed, found.planned, found.compared, found.lines) == (True, 24, 24, ())
 
 
 @cocotb.test()
@@ -97,9 +97,9 @@ async def each_broken_promise_has_its_name(dut: Any) -> None:
 async def a_mismatch_says_what_explains_it(dut: Any) -> None:
     """Of a bit that is wrong now and then: the case, the distance, and what the wrong results have in common."""
     found = await verdict(dut, WRONG)
-    assert found.count == 15  # of 60 results each fourth one
+    assert found.count == 6  # of 24 results each fourth one
     text = "\n".join(found.lines)
-    assert text.startswith("int8x2: 15 mismatches, 60 of 60 results compared")
+    assert text.startswith("int8x2: 6 mismatches, 24 of 24 results compared")
     assert "only bit 2 of the result differs" in text
     assert "every stage: hwsim explain int8x2 --a " in text
 

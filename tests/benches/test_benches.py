@@ -37,7 +37,7 @@ def test_a_plain_bench_passes(design: str, simulator: str, icarus: None, verilat
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", others_slow(DESIGNS, DESIGNS[:1]))
+@pytest.mark.parametrize("design", others_slow(DESIGNS, []))
 def test_a_plain_bench_finds_the_fault_and_names_it(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("plain", design, tmp_path, fault=1)
     assert not passed

@@ -11,6 +11,7 @@ from hwsim.base.errors import InputError
 from hwsim.cocotb.axis import beat_fields
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_bench_of_axi_stream_passes(icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("axis", "int8axis", tmp_path)

@@ -11,7 +11,7 @@ from built_presets import others_slow
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", others_slow(DESIGNS, ["int8mac"]))
+@pytest.mark.parametrize("design", others_slow(DESIGNS, []))
 def test_a_bench_of_pyuvm_passes(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("uvm", design, tmp_path)
     assert passed, printed

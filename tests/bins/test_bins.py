@@ -297,6 +297,7 @@ def test_the_least_power_of_two_of_a_format_without_subnormals_is_none_of_its_nu
     assert outcomes._vanishes(addition, Addends(fmt.emin + 1, None, None, "sums")) is not None
 
 
+@pytest.mark.slow
 def test_a_negative_zero_that_is_denied_is_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(_unit: Unit, *, zeros_make_one: bool) -> str:
         return "never"

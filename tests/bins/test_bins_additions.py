@@ -84,7 +84,12 @@ def test_what_reaches_the_least_normal_number_is_told_by_the_places_it_takes(tin
     assert found == {0: set(), 1: own, 2: own, 3: shared, 4: shared} | {more: set() for more in range(5, 10)}
 
 
-@pytest.mark.parametrize("name", ["flush-after", "flush-before", "chain-flush-after", "tree-flush-before"])
+@pytest.mark.parametrize(
+    "name",
+    others_slow(
+        ["flush-after", "flush-before", "chain-flush-after", "tree-flush-before"], ["flush-after", "chain-flush-after"]
+    ),
+)
 def test_directed_cases_stand_on_both_sides_of_the_least_normal_number(name: str) -> None:
     odd = unit(name)
     counter = Counter(plan(odd))

@@ -147,7 +147,7 @@ def played(name: str) -> tuple[list[Case], list[int]]:
     return given, run(name, given)
 
 
-@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][::2]))
+@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][::4]))
 def test_a_mutant_is_caught(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
     given, want = played(mutant.unit)

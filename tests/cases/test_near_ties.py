@@ -67,6 +67,7 @@ def test_near_ties_kill_what_stops_a_shifter_within_the_product() -> None:
     assert "4 bits below the last place and the sticky bit in additions" in killed
 
 
+@pytest.mark.slow
 def test_one_bit_of_the_smaller_term_decides_below_a_power_of_two() -> None:
     name = "24 bits below the last place and no sticky bit in additions"
     assert name in kills(load_unit("cdna2-mfma-f16-f32"), near(load_unit("cdna2-mfma-f16-f32"))).killed

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cli.cli_run import Run
+from uncounted import uncounted  # noqa: F401  a fixture
 
 from hwsim.formats import get_format
 from hwsim.spec import load_specified, matching, presets

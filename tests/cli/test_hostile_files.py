@@ -17,6 +17,7 @@ import yaml
 from cli.cli_run import Run, fails
 from cli.small_files import STUDY, UNIT
 from silicon.capture_samples import WGMMA, machine, results_file, section, written
+from uncounted import uncounted  # noqa: F401  a fixture
 
 import hwsim
 from hwsim.base.errors import InputError

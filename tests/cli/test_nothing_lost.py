@@ -17,6 +17,7 @@ import typer
 from campaign.fake_jobs import fakes
 from cli.cli_run import Done, Run, fails
 from cosim.small_runs import one_row
+from uncounted import uncounted  # noqa: F401  a fixture
 
 import hwsim.cli.commands  # (adds every command to the application)
 import hwsim.rtl

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from cosim.plays import played, recorded, trace_of, with_codes, with_trace
 from odd_units import unit
 
@@ -39,7 +40,7 @@ def agree(unit: Unit, built: Pipeline, count: int) -> None:
             assert outcome.results == play.script.planned > 0
 
 
-@pytest.mark.parametrize("name", ["ones-complement-in-rtl", "ordered-runs"])
+@pytest.mark.parametrize("name", others_slow(["ones-complement-in-rtl", "ordered-runs"], ["ordered-runs"]))
 def test_odd_units(name: str) -> None:  # others and presets, in their files: tests/rtl/test_rtl_verilog.py, tests/soak
     agree(unit(name), pipeline(unit(name)), 480)
 

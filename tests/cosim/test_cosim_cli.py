@@ -182,6 +182,7 @@ def ends_clean(process: subprocess.Popen[str], folder: Path) -> None:
     assert not [path for path in builds if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_ctrl_c_while_a_compiler_runs(verilator: None, tmp_path: Path) -> None:
     process = start(tmp_path, "--sim", "verilator")

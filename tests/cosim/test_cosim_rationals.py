@@ -86,7 +86,10 @@ def outcome_of(unit: Unit, expected: list[int]) -> SuiteOutcome:
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("unit", "by_rationals", "bits", "low", "least"),
-    [(BINARY64, chain_of_fmas, (0, 63), 52, 200), (LONG, sum_of_products, (0, 63, 72), 64, 4)],
+    [
+        pytest.param(BINARY64, chain_of_fmas, (0, 63), 52, 200, marks=pytest.mark.slow),
+        (LONG, sum_of_products, (0, 63, 72), 64, 4),
+    ],
     ids=["chains of binary64", "sums of 73 bits"],
 )
 def test_the_rtl_has_every_bit_of_exact_rationals(

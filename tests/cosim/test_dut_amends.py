@@ -66,7 +66,7 @@ def read_in(first: int) -> dict[str, Any]:
             "3 cycles later than promised: {}results be of cycles 37 to 40",
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             "serial",
             {"unit": E3M2, "protocol": read_in(39)},
             "2 cycles earlier than promised: {}results be of cycles 37 to 40",

@@ -35,7 +35,7 @@ def case_run(folder: Path, parameters: dict[str, int], operands: dict[str, Any])
 @pytest.mark.parametrize(
     ("bug", "operands", "right", "got"),
     [
-        ({"OVERFLOW": 1}, *OVERFLOW, 0),
+        pytest.param({"OVERFLOW": 1}, *OVERFLOW, 0, marks=pytest.mark.slow),
         ({"GUARD": 0}, *GUARD, 0x45FFF770),
     ],
     ids=["an overflow taken for an underflow", "no guard bits"],

@@ -104,6 +104,7 @@ def test_what_only_earlier_cases_make_wrong_has_no_minimal_case(
     assert "fails alone" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_an_unknown_bit_is_said_beside_the_code_that_should_be(
     icarus: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]

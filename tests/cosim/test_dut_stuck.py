@@ -100,6 +100,7 @@ def test_a_design_that_never_ends_is_ended(
     assert not list(tmp_path.rglob("progress")) and not list(tmp_path.rglob("payloads.hex"))
 
 
+@pytest.mark.slow
 def test_what_hangs_while_a_failing_case_is_made_simpler_is_ended_too(icarus: None, tmp_path: Path) -> None:
     # It is wrong, and hangs at a beat of zeros, to which simpler cases come.
     loop = "always @(posedge clk) if (a == 0) forever ;"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from built_presets import others_slow
 from cuda.test_host import as_codes, by_gemm, in_blocks, unit_of
 from kernels.kernel_cases import Product
 from kernels.window_cases import operands
@@ -36,7 +37,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["deepseek-v3-e4m3-f32-scaled", "mxfp8-e4m3-f32", "ada-mma-e4m3-f16", "rvbna-e4m3-f32-n16"]
+    "name",
+    others_slow(
+        ["deepseek-v3-e4m3-f32-scaled", "mxfp8-e4m3-f32", "ada-mma-e4m3-f16", "rvbna-e4m3-f32-n16"],
+        ["deepseek-v3-e4m3-f32-scaled", "ada-mma-e4m3-f16"],
+    ),
 )
 def test_tensors_reach_the_kernel_as_they_are(name: str, stand_in: None) -> None:
     unit = unit_of(name)

@@ -23,6 +23,7 @@ from hwsim.spec import load_unit, presets
 from hwsim.torch import recipes
 
 
+@pytest.mark.slow
 def test_every_check_passes_by_the_source_built_for_the_host(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
     done = CliRunner().invoke(app, ["--host", "--seed", "3", "--json", str(file)])

@@ -108,14 +108,19 @@ def check(unit: Unit, products: Iterator[tuple[str, Product]], seed: object, com
 
 
 @pytest.mark.quick(cases=2)
-@pytest.mark.parametrize("name", others_slow(RULES, RULES[::2]))
+@pytest.mark.parametrize("name", others_slow(RULES, RULES[::4]))
 def test_results_are_those_of_gemm(name: str) -> None:
     unit = unit_of(name)
     assert check(unit, chain(operands(unit, 1, n=5, most=5), directed(unit)), 1) >= 300
 
 
 @pytest.mark.parametrize(
-    "unit", [with_sum("cdna3-mfma-f32-f32", 3, product="rounded"), with_sum("tree-4", 5)], ids=["products", "trees"]
+    "unit",
+    [
+        with_sum("cdna3-mfma-f32-f32", 3, product="rounded"),
+        pytest.param(with_sum("tree-4", 5), marks=pytest.mark.slow),
+    ],
+    ids=["products", "trees"],
 )
 def test_rounded_products_and_odd_trees_are_those_of_gemm(unit: Unit) -> None:
     assert check(unit, operands(unit, 1, n=5, most=5), 1) >= 300
@@ -157,7 +162,10 @@ def test_random_units_results_are_those_of_gemm() -> None:
 SIZES = ((1, 1, 1), (2, 3, 0), (0, 3, 5), (63, 65, 33), (64, 64, 64), (130, 67, 95))
 
 
-@pytest.mark.parametrize("name", ["hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f16", "lanes-100-floor"])
+EDGED = ["hopper-wgmma-e4m3-f32", "blackwell-mma-e4m3-f16", "lanes-100-floor"]
+
+
+@pytest.mark.parametrize("name", others_slow(EDGED, EDGED[:2]))
 def test_edges_and_strides_are_met(name: str) -> None:
     unit, rng = unit_of(name), np.random.default_rng(4)
     fmt = unit.operands.addend
@@ -176,7 +184,9 @@ def bits_of_window(bits: int, lost: str) -> Unit:
     return odd_unit(f"window-{bits}-{lost}", "e4m3", "f32", window(bits, lost), "f32", 32, rounding="rz")
 
 
-@pytest.mark.parametrize(("lost", "bits"), [("truncate", 16), ("floor", 15), ("ceil", 15)])
+@pytest.mark.parametrize(
+    ("lost", "bits"), others_slow([("truncate", 16), ("floor", 15), ("ceil", 15)], [("floor", 15)])
+)
 def test_a_window_of_one_bit_more_than_is_proved_needs_the_next_arithmetic(lost: str, bits: int) -> None:
     """32 products of 1.875^2 at most and an addend below 2 stay within the float's 2^23 units, or half of them."""
     unit, wider = bits_of_window(bits, lost), bits_of_window(bits + 1, lost)

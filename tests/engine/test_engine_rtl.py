@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from built_presets import others_slow
 from conftest import at_hand
 from engine.engines import engine
 from odd_modes import ODD_MODES
@@ -30,7 +31,7 @@ def agrees(outcomes: list[SuiteOutcome]) -> None:
     assert sum(outcome.results for outcome in outcomes) > 100 and sum(outcome.cycles for outcome in outcomes) > 1000
 
 
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+@pytest.mark.parametrize("simulator", others_slow(["verilator", "icarus"], ["verilator"]))
 def test_an_engine_is_its_model(simulator: str, tmp_path: Path) -> None:
     agrees(played(engine(), tmp_path, simulator))
 
@@ -53,7 +54,7 @@ ODD_ENGINES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ODD_ENGINES)
+@pytest.mark.parametrize("what", others_slow(ODD_ENGINES, ["several scales a beat", "products in an order"]))
 def test_a_small_engine_of_every_place_of_scales_is_its_model(what: str, tmp_path: Path) -> None:
     addends = ODD_ENGINES[what].operands.addend is not None
     agrees(played(engine(ODD_ENGINES[what], addends=addends, columns=2), tmp_path, "icarus"))

@@ -74,6 +74,7 @@ def test_two_mistakes_are_told_apart() -> None:
     assert sum(len(kind.members) for kind in found.kinds) == found.wrong
 
 
+@pytest.mark.slow
 def test_two_mistakes_that_meet_are_named_together() -> None:
     # Each result passes both: hardly any is explained by one of them.
     both = flaw(PAIR, "sign of the addend flipped") & flaw(PAIR, "exponent of products one too large")
@@ -208,6 +209,7 @@ def test_another_nan_is_named_with_the_key_that_says_so() -> None:
     assert made.description == "where that is meant, write result.nan: 0x7e00"
 
 
+@pytest.mark.slow
 def test_zeros_without_a_sign_are_no_longer_sums_of_single_instructions() -> None:
     own, minus = Definition(CHAIN), CHAIN.output.container_bits - 1
     chained = "2 instructions make one sum"

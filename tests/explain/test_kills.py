@@ -48,7 +48,7 @@ def by_brute_force(unit: Unit, cases: list[Case]) -> set[str]:
     return {mistake.name for mistake in catalogue(unit) if differs(mistake)}
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+@pytest.mark.parametrize("unit", others_slow(UNITS, UNITS[:1]), ids=lambda unit: unit.name)
 def test_what_is_killed_is_what_a_design_with_each_mistake_shows(unit: Unit) -> None:
     cases = random_cases(unit, 24, 3)
     counted = kills(unit, cases)
@@ -61,7 +61,10 @@ def test_what_is_killed_is_what_a_design_with_each_mistake_shows(unit: Unit) -> 
     )
 
 
-@pytest.mark.parametrize("name", ["deepseek-v3-e4m3-f32-scaled", "hopper-mma-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32"])
+PROMOTED = ["deepseek-v3-e4m3-f32-scaled", "hopper-mma-e4m3-f32", "cdna3-mfma-e4m3fnuz-f32"]
+
+
+@pytest.mark.parametrize("name", others_slow(PROMOTED, PROMOTED[2:]))
 def test_what_is_killed_after_groups_is_what_a_design_shows(name: str) -> None:
     unit = load_unit(name)
     cases = random_cases(unit, 6, 3)
@@ -81,7 +84,7 @@ def _at_most_one(passages: counting.Passages, flaw: Flaw) -> Iterator[int]:
 CHANGED = counting.Passages.changed
 
 
-@pytest.mark.parametrize("mutant", [_without_sums, _at_most_one])
+@pytest.mark.parametrize("mutant", others_slow([_without_sums, _at_most_one], [_at_most_one]))
 def test_a_counter_that_looks_at_too_little_is_caught(mutant: object, monkeypatch: pytest.MonkeyPatch) -> None:
     cases = random_cases(UNITS[0], 24, 3)
     monkeypatch.setattr(counting.Passages, "changed", mutant)
@@ -128,6 +131,7 @@ def test_what_cases_leave_alive_is_told_from_what_is_open(tmp_path: Path, monkey
     assert not whole.alive and set(whole.open) == set(told.open)
 
 
+@pytest.mark.slow
 def test_cases_that_are_looked_for_kill_what_can_be_killed() -> None:
     unit = UNITS[1]
     every = {mistake.name: mistake for mistake in catalogue(unit)}

@@ -66,11 +66,12 @@ def drawn(seed: int, numbers: range, count: int) -> Iterator[UnitCases]:
         yield UnitCases(unit, as_yaml(unit), operands_of(unit, count, seed))
 
 
-def test_every_preset_is_computed_as_explain_has_it(chromium: str, tmp_path: Path) -> None:
-    names = microscope._presets()
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_preset_is_computed_as_explain_has_it(chromium: str, tmp_path: Path, every: int) -> None:
+    names = microscope._presets()[::every]
     cases = [preset_cases(name, unit, operands_of(unit, 3, 2)) for name in names for unit in [load_unit(name)]]
     compared, wrong = differences(chromium, tmp_path / "page", cases)
-    assert compared == 3 * len(names) > 900
+    assert compared == 3 * len(names) > 900 // every
     assert wrong == []
 
 
@@ -312,7 +313,7 @@ PARTED: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("stage", PARTED)
+@pytest.mark.parametrize("stage", others_slow(PARTED, ["window", "sum"]))
 def test_two_units_part_at_a_stage(stage: str, chromium: str, tmp_path: Path) -> None:
     one = yaml.safe_load(FILE)
     two = json.loads(json.dumps(one))
@@ -341,7 +342,7 @@ return { fits, width: innerWidth, unnamed: unnamed.map((each) => each.outerHTML)
 """
 
 
-@pytest.mark.parametrize("width", [500, 800, 1920])
+@pytest.mark.parametrize("width", others_slow([500, 800, 1920], [500]))
 def test_it_fits_and_everything_has_a_name(width: int, chromium: str, tmp_path: Path) -> None:
     told = answered(chromium, tmp_path / "page", LAYOUT, None, f"--window-size={width},900")
     assert told == {"fits": True, "width": width, "unnamed": [], "unreachable": 0, "twice": [], "small": []}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from browsing import Seen, opened
+from built_presets import others_slow
 from explain.report_samples import good, nasty, report
 from PIL import Image
 
@@ -53,7 +54,7 @@ def seen(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     return seen_of
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", others_slow(REPORTS, ["nasty"]))
 def test_a_browser_opens_it_without_a_complaint_or_a_request(name: str, seen: Callable[[str], Seen]) -> None:
     told, page = REPORTS[name](), seen(name)
     assert (page.console, page.asked) == ([], [])

@@ -292,12 +292,12 @@ def kernels_agree(unit: Unit, name: str, count: int) -> None:
         assert found == expected, reading.name
 
 
-@pytest.mark.parametrize("name", others_slow(KERNEL_UNITS, (UNIT_OF_GROUPS, UNIT_OF_PARTS)))
+@pytest.mark.parametrize("name", others_slow(KERNEL_UNITS, ["ada-mma-e4m3-f16"]))
 def test_a_kernel_s_readings_are_the_model_s(name: str) -> None:
     kernels_agree(load_unit(name), name, 8)
 
 
-@pytest.mark.parametrize("changes", others_slow(ODD, ODD[:1]), ids=str)
+@pytest.mark.parametrize("changes", others_slow(ODD, []), ids=str)
 def test_odd_windows_are_read_alike(changes: dict[str, object]) -> None:
     kernels_agree(changed(load_unit(HOPPER), changes), HOPPER, 10)
 

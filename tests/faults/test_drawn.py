@@ -30,7 +30,7 @@ UNITS = (
     "tree-4", "tree-f16-7", "exact-f32", "exact-f16-group", "exact-late", "even-odd", "even-odd-add", "late-window",
     "late-sequential", "promoted-bare", "exact-promoted", "chain-f16-chunks", "scaled-promotion",
 )  # fmt: skip
-SOON = ("chain-rd", "exact-f32", "floor-f16-rne")
+SOON = ("exact-f32",)
 SEEDS = (1, 2)
 STYLES = ("window", "chain", "tree", "exact", "jam", "blocks")
 DRAWN = 10  # faults of each style
@@ -66,7 +66,7 @@ def wrong(dut: Path, kind: SuiteKind) -> int:
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("style", "count"),
-    [*((style, 1) for style in STYLES[:2]), *(pytest.param(style, DRAWN, marks=pytest.mark.slow) for style in STYLES)],
+    [*((style, 1) for style in STYLES[1:2]), *(pytest.param(style, DRAWN, marks=pytest.mark.slow) for style in STYLES)],
 )
 def test_drawn_faults_of_a_design_are_caught(
     icarus: None, tmp_path: Path, style: str, count: int, record_property: pytest.RecordProperty

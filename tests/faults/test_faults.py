@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from built_presets import others_slow
 from cosim.small_runs import small_suites
 from faults.judged import judged
 from faults.seeded import DESIGNS, FAULTS, FOREIGN, UNSEEN, Fault
@@ -33,7 +34,7 @@ FIRST_VERSIONS = [fault for fault in FOREIGN if fault.cause in ("output never dr
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", others_slow(SAMPLE, SAMPLE[1:]), ids=lambda fault: fault.id)
 def test_a_fault_of_each_style_is_named(icarus: None, small: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path, cases=400)
     assert found.verdict in ("first", "second"), found.diagnosis
@@ -47,7 +48,7 @@ def test_every_fault_is_found_and_none_is_called_something_else(icarus: None, tm
     assert found.verdict in ("first", "second"), found.diagnosis
 
 
-@pytest.mark.parametrize("fault", FIRST_VERSIONS, ids=lambda fault: fault.id)
+@pytest.mark.parametrize("fault", others_slow(FIRST_VERSIONS, FIRST_VERSIONS[1:]), ids=lambda fault: fault.id)
 def test_a_fault_of_a_first_version_is_named(icarus: None, small: None, tmp_path: Path, fault: Fault) -> None:
     found = judged(fault, tmp_path, cases=200)
     assert found.verdict == "first", found.diagnosis

@@ -42,7 +42,7 @@ def numbers(fmt: FixedFormat) -> st.SearchStrategy[Fraction]:
     return st.builds(lambda step, part: (step + part) * unit, steps, between)
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(st.data(), st.sampled_from(FORMATS), st.sampled_from(ROUNDINGS))
 def test_codes_are_those_of_exact_rationals(data: st.DataObject, fmt: FixedFormat, rounding: str) -> None:
     number = data.draw(numbers(fmt))

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from hwsim.formats import Class, ExponentFormat, FixedFormat, parse, unpack
 
-SETTINGS = settings(max_examples=300, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=150, deadline=None, derandomize=True)
 
 
 @st.composite

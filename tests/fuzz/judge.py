@@ -16,7 +16,7 @@ RAW = re.compile(
     r"allow_pickle|numpy\.|np\.|KeyError|be an instance of",
 )
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-NOTES = re.compile(r"(note: |\[\d+/\d+\] )")
+NOTES = re.compile(r"(note: |\[\d+/\d+\] |compiling code for units of this kind; )")
 
 
 @dataclass

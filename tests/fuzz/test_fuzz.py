@@ -22,7 +22,7 @@ from hwsim.formats import yamlfile
 from hwsim.formats.yamlfile import Document
 from hwsim.spec import as_yaml
 
-COUNT = 2  # inputs of each target in `make test`; `make fuzz` tries thousands
+COUNT = 1  # inputs of each target in `make test`; `make fuzz` tries thousands
 
 
 @pytest.mark.simulator
@@ -35,9 +35,9 @@ def test_no_input_of_a_sample_is_a_fault(
     assert status == 0, said.err
     rows = [line.split() for line in said.out.splitlines() if line.split()[0] in BY_NAME]
     assert [row[0] for row in rows] == list(BY_NAME)
-    assert all(int(row[1]) == (1 if BY_NAME[row[0]].dear else COUNT) for row in rows)
+    assert all(int(row[1]) == COUNT for row in rows)
     # A sample that only ever sees one answer tells nothing of the other.
-    assert min(sum(int(row[at]) for row in rows) for at in (2, 3)) > 15
+    assert min(sum(int(row[at]) for row in rows) for at in (2, 3)) > 8
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,6 +131,7 @@ def test_mutations_are_many_and_end() -> None:
     [
         (Ended(0, "fine", ""), None),
         (Ended(2, "", "note: x\nerror: u.yaml:1: wrong\n"), None),
+        (Ended(0, "fine", "compiling code for units of this kind; it is kept in /x, and loaded from now on\n"), None),
         (Ended(2, "", "error: wrong\n"), "the message names no file"),
         (Ended(2, "", "error: u.yaml: wrong\nerror: u.yaml: again\n"), "2 lines of error"),
         (Ended(1, "", ""), "exit status 1"),

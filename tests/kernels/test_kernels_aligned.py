@@ -68,7 +68,7 @@ def test_every_preset_is_the_models(name: str) -> None:
             check(made, unit, code_pairs(unit, lane), ("every pair of codes", lane))
 
 
-@pytest.mark.parametrize("name", others_slow(UNITS, [*UNITS][::14]))
+@pytest.mark.parametrize("name", others_slow(UNITS, [*UNITS][14::28]))
 def test_odd_units_are_the_models(name: str) -> None:
     assert compare(UNITS[name], kernels(UNITS[name]), 1) > 600
 
@@ -101,7 +101,7 @@ SWEPT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_slow(sorted(SWEPT), ("hopper-wgmma-e5m2-f32", "single", "late-signed")))
+@pytest.mark.parametrize("name", others_slow(sorted(SWEPT), ("hopper-wgmma-e5m2-f32", "single")))
 def test_an_addend_of_every_exponent_is_the_models(name: str) -> None:
     unit = UNITS.get(name) or load_unit(name)
     assert unit.operands.addend is not None
@@ -112,7 +112,7 @@ def test_an_addend_of_every_exponent_is_the_models(name: str) -> None:
     "name",
     others_slow(
         ["mxfp8-e4m3-f32", "narrow-scaled", "floor-scaled", "blackwell-mxf4nvf4-e2m1-f32"],
-        ("mxfp8-e4m3-f32", "blackwell-mxf4nvf4-e2m1-f32"),
+        ["mxfp8-e4m3-f32"],
     ),
 )
 def test_scales_of_every_size_are_the_models(name: str) -> None:

@@ -104,7 +104,9 @@ def transposed(codes: Codes | None) -> Codes | None:
     return None if codes is None else codes.T
 
 
-@pytest.mark.parametrize("name", ["ada-mma-e4m3-f16", "deepseek-v3-e4m3-f32", "single-promoted"])
+@pytest.mark.parametrize(
+    "name", others_slow(["ada-mma-e4m3-f16", "deepseek-v3-e4m3-f32", "single-promoted"], ["ada-mma-e4m3-f16"])
+)
 def test_directed_cases_are_the_models(name: str) -> None:
     assert check_directed(UNITS.get(name) or load_unit(name), 1) > 500
 

@@ -71,7 +71,7 @@ LONG_SUMS: dict[str, tuple[dict[str, Any], int, SumPlan]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(LONG_SUMS, [*LONG_SUMS][::3]))
+@pytest.mark.parametrize("name", others_slow(LONG_SUMS, [*LONG_SUMS][3::3]))
 def test_long_sums_are_the_models(name: str) -> None:
     mapping, k, plan = LONG_SUMS[name]
     unit = Unit.model_validate(mapping)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from numpy.typing import NDArray
 
 import hwsim
@@ -51,7 +52,7 @@ def witness(unit: Unit, a: Ints, b: Ints, c: Ints) -> Ints:
     return total
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_slow(NAMES, NAMES[::5]))
 def test_sums_are_those_of_64_bits(name: str) -> None:
     unit = load_unit(name)
     operands = drawn(unit, 12, 3 * unit.instruction.k + 5, 17)

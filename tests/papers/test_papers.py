@@ -23,14 +23,15 @@ PUBLIC = {"hwsim", "hwsim.quantize", "hwsim.study", "hwsim.torch"}
 SCRIPTS = sorted(path.stem for path in PAPERS.glob("*.py") if path.stem not in SHARED)
 TRAINED = (
     "train_deepseek",
+    "train_fp8",
     "train_hfp8",
     "train_large",
     "train_mx",
     "train_nvfp4",
     "train_qualcomm",
-)  # as train_fp8, and longer
-LONGEST = ("deepseek_2pct", "flexible_fp8", "hfp8", "real_model")
-EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST}, {"train_nvfp4", *LONGEST})
+)  # as the training below, that is stopped
+LONGEST = ("deepseek_2pct", "flexible_fp8", "fp8_formats", "hfp8", "real_model", "snr_vector_length")
+EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST}, {"train_fp8", "train_nvfp4", *LONGEST})
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
 # What a row of a page depends on: numbers, and the sizes that they are of.
 NUMBER = re.compile(r"(?<![A-Za-z\d])[\d,.]+(e-?\d+)?")

@@ -133,6 +133,7 @@ def counterpart(name: str) -> Instruction:
     return found
 
 
+@pytest.mark.slow
 def test_every_shape_of_a_preset_is_its_arithmetic(instructions: dict[Instruction, str]) -> None:
     """Instructions that differ from the preset's counterpart in more than rows and columns, as in K."""
     seen = {(name, arithmetic(counterpart(name))) for name in COMPARED}

@@ -63,7 +63,9 @@ def unlike(there: list[Any], ours: list[Any], counted: Any) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("row", list(rows()), ids=lambda row: row.there)
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, marks=[pytest.mark.slow] * (at % 2), id=row.there) for at, row in enumerate(rows())]
+)
 def test_a_row_holds_over_the_whole_range_or_says_where_it_ends(row: Row) -> None:
     versions = {package: version_of(package) for package in RUN[row.section]}
     if versions.get("torchao", (0, 17)) < (0, 17):

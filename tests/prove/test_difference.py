@@ -55,12 +55,12 @@ def test_files_that_say_the_same_are_the_same() -> None:
     assert (found.verdict, found.proof, found.tried) == ("same", "both files say the same arithmetic", 0)
 
 
-def test_instructions_of_other_lengths_with_the_same_groups_are_the_same_by_structure() -> None:
+@pytest.mark.parametrize("of", others_slow(["f32", "f16"], ["f16"]))
+def test_instructions_of_other_lengths_with_the_same_groups_are_the_same_by_structure(of: str) -> None:
     pytest.importorskip("bitwuzla")
-    for of in ("f32", "f16"):
-        found = diff(f"ada-mma-f16-{of}", f"turing-mma-f16-{of}")
-        assert found.same and "by the same calls" in found.proof
-        assert found.products == "sums of any number of products"
+    found = diff(f"ada-mma-f16-{of}", f"turing-mma-f16-{of}")
+    assert found.same and "by the same calls" in found.proof
+    assert found.products == "sums of any number of products"
 
 
 # Whether an addend is low is asked outside of all functions that claims are about.
@@ -319,6 +319,7 @@ def test_every_input_of_the_table_tells_its_units_apart() -> None:
     assert sum(one["verdict"] == "differ" for one in ROWS) > 200
 
 
+@pytest.mark.slow
 def test_what_the_table_says_is_proved_is_proved_again() -> None:
     pytest.importorskip("bitwuzla")
     same = [one for one in ROWS if one["verdict"] == "same"]

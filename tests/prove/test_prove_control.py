@@ -149,7 +149,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(
     "mutant",
-    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (at not in (0, 16))) for at, one in enumerate(FAULTS)],
+    [pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (at > 0)) for at, one in enumerate(FAULTS)],
 )
 def test_a_fault_of_control_is_refuted(mutant: Mutant) -> None:
     # Few registers and groups: the sooner a sum is promoted, the shorter is the run.
@@ -279,6 +279,7 @@ def test_a_register_is_asked_for_where_what_it_holds_makes_a_difference(name: st
     assert file.carries == ("carried0" in file.circuit.states) == carries
 
 
+@pytest.mark.slow
 def test_a_file_with_other_ports_is_refused_or_refuted() -> None:
     unit, built, text = written(False)
     swapped = text.replace("in_first", "swapped").replace("in_last", "in_first").replace("swapped", "in_last")
@@ -300,6 +301,7 @@ def test_a_file_of_another_pipeline_or_unit_is_not_taken() -> None:
     assert all(claim.decide(SECONDS).word == "proved" for claim in readback_claims(unit, built, verilog(unit, other)))
 
 
+@pytest.mark.slow
 def test_a_file_is_read_over_its_own_registers_alone() -> None:
     # A field that it lacks is what it is in the unit, whose scales of each context are elements of one array there.
     rtl = Elaborated(SCALED, pipeline(SCALED, (), 2))

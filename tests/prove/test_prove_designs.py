@@ -367,7 +367,7 @@ IN_FOUR_LANES = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(IN_FOUR_LANES, ["right"]))
+@pytest.mark.parametrize("name", others_slow(IN_FOUR_LANES, []))
 def test_our_own_verilog_is_proved_where_it_is_right(name: str, tmp_path: Path) -> None:
     (tmp_path / "unit.yaml").write_text(FOUR_LANES)
     made = dut_design(load_dut(wrapped(str(tmp_path / "unit.yaml"), tmp_path, IN_FOUR_LANES[name])))
@@ -396,7 +396,7 @@ IN_HALVES = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(IN_HALVES, ["right"]))
+@pytest.mark.parametrize("name", others_slow(IN_HALVES, []))
 def test_long_products_are_proved_where_their_factors_are_right(name: str, tmp_path: Path) -> None:
     (tmp_path / "unit.yaml").write_text(HALVES)
     made = dut_design(load_dut(wrapped(str(tmp_path / "unit.yaml"), tmp_path, IN_HALVES[name])))

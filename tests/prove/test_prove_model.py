@@ -42,14 +42,14 @@ def rows(one: Unit) -> Iterator[ClaimRow]:
         yield ProofOptions().decide(claim)
 
 
-@pytest.mark.parametrize("name", others_slow(UNITS, ["window", "halves"]))
+@pytest.mark.parametrize("name", others_slow(UNITS, ["window"]))
 def test_a_right_unit_is_proved(name: str, tmp_path: Path) -> None:
     found = {row.name: row.word for row in rows(small(name, tmp_path))}
     assert set(found.values()) == {"proved"}, found
     assert {"ports", "composition: model", "composition: calls"} <= found.keys()
 
 
-FIRST = ["the addend counts twice", "a sum of zero is negative", "the next group has the old addend", "no sticky bit"]
+FIRST = ["the addend counts twice"]
 
 
 @pytest.mark.parametrize("mutant", others_slow(MUTANTS, [name for name in MUTANTS if name.partition(": ")[2] in FIRST]))
@@ -92,7 +92,7 @@ ENGINE: dict[str, Callable[[Patch], None]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", others_slow(ENGINE, [*ENGINE][::4]))
+@pytest.mark.parametrize("mistake", others_slow(ENGINE, ["a token equals anything"]))
 def test_a_mistake_in_the_run_proves_nothing_wrong(mistake: str, monkeypatch: Patch, tmp_path: Path) -> None:
     ENGINE[mistake](monkeypatch)
     monkeypatch.setattr(Definition, "open", lambda self, c: FirstAddend(0))  # the addend does not come in

@@ -33,7 +33,7 @@ def words(one: Unit, style: Style, buffered: bool = False) -> dict[str, str]:
     return {claim.name: claim.decide(60).word for claim in style_claims(one, built, style)}
 
 
-@pytest.mark.parametrize("buffered", [False, True])
+@pytest.mark.parametrize("buffered", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("style", others_slow(STYLES, ["all"]))
 def test_the_file_is_the_plain_one(style: str, buffered: bool) -> None:
     for name in ("tiny", "tiny-promoted"):
@@ -89,7 +89,7 @@ MISTAKES: dict[str, tuple[Callable[[str], str], Style, bool, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("mistake", others_slow(MISTAKES, [*MISTAKES][::3]))
+@pytest.mark.parametrize("mistake", others_slow(MISTAKES, [*MISTAKES][:1]))
 def test_a_wrong_file_is_refuted(mistake: str, monkeypatch: Patch) -> None:
     change, style, buffered, claim = MISTAKES[mistake]
 

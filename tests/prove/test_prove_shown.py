@@ -95,9 +95,9 @@ def test_a_proof_is_written_as_a_page_and_as_json(tmp_path: Path, capsys: pytest
 
 
 def test_solvers_that_disagree_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    unit = load_unit(SMALL)
+    small = unit("tiny")
     monkeypatch.setattr("hwsim.prove.run.second_opinion", lambda *_: "refuted")
-    asked = next(claim for claim in claims_of(unit, pipeline(unit)) if isinstance(claim, Claim))
+    asked = next(claim for claim in claims_of(small, pipeline(small)) if isinstance(claim, Claim))
     row = ProofOptions(second=True).decide(asked)
     assert row.word == "proved"
     assert row.disputed

@@ -86,6 +86,7 @@ def test_lost_bits_that_are_told_wrong_are_refuted(general: bool, monkeypatch: P
     assert known_lost(general, "lane: aligned")["lane: aligned"] == "refuted"
 
 
+@pytest.mark.slow
 def test_a_rounding_that_knows_nothing_of_lost_bits_is_refuted(monkeypatch: Patch) -> None:
     monkeypatch.setattr(normalize.Normalize, "more", property(lambda step: Const(0)))
     assert known_lost(False, "result")["result"] == "refuted"
@@ -102,7 +103,7 @@ def test_every_step_of_other_windows_is_the_models(name: str) -> None:
     assert len(found) >= 15
 
 
-@pytest.mark.parametrize("mutant", others_slow(INTEGER_MUTANTS, ["zeros that do not count", "a sum that starts again"]))
+@pytest.mark.parametrize("mutant", others_slow(INTEGER_MUTANTS, ["a sum that starts again"]))
 def test_a_mistake_is_not_proved(mutant: str, monkeypatch: Patch) -> None:
     name, broken, mutate = INTEGER_MUTANTS[mutant]
     mutate(monkeypatch)
@@ -166,14 +167,14 @@ def open_claims(composition: bool = False, unit: str = UNIT) -> Iterator[str]:
             yield claim.name
 
 
-@pytest.mark.parametrize("mistake", others_slow(COMPOSITIONS, [*COMPOSITIONS][::4]))
+@pytest.mark.parametrize("mistake", others_slow(COMPOSITIONS, ["a max_exp that need not be the largest"]))
 def test_a_wrong_composition_is_not_proved(mistake: str, monkeypatch: Patch) -> None:
     broken, mutate = COMPOSITIONS[mistake]
     mutate(monkeypatch)
     assert broken in open_claims(broken.startswith("composition"))
 
 
-@pytest.mark.parametrize("mistake", others_slow(READERS, [*READERS][::5]))
+@pytest.mark.parametrize("mistake", others_slow(READERS, ["a join the other way round"]))
 def test_a_wrong_reader_proves_nothing(mistake: str, monkeypatch: Patch) -> None:
     operation, other = READERS[mistake]
     monkeypatch.setitem(OPERATIONS, operation, other)

@@ -73,7 +73,10 @@ def test_bounds_of_a_window_that_cuts_products_are_of_sums_that_there_are(name: 
     assert {"lane: aligned", "addend: aligned", "result", "composition: result"} <= answers.keys()
 
 
-@pytest.mark.parametrize(("name", "never"), [("tiny-pair", ["nan", "positive", "negative"]), ("tiny", [])])
+@pytest.mark.parametrize(
+    ("name", "never"),
+    [("tiny-pair", ["nan", "positive", "negative"]), pytest.param("tiny", [], marks=pytest.mark.slow)],
+)
 def test_only_flags_that_no_operand_sets_are_left_out(name: str, never: list[str]) -> None:
     claims = method_claims(unit(name), ())
     assert isinstance(claims, AlignedClaims) and claims._never == never
@@ -153,6 +156,7 @@ def test_other_pipelines_are_proved(name: str) -> None:
     demand_proof(one, tuple(steps(one)[1::3]), 3)
 
 
+@pytest.mark.slow
 def test_an_addend_far_below_a_floor_is_aligned() -> None:
     """The floor is above every product, and the distance to an addend has more bits than max_exp, which has no sign."""
     own = {"name": "own-e2m19", "kind": "float", "exponent_bits": 2, "fraction_bits": 19, "bias": 0}
@@ -192,6 +196,7 @@ def proof_of_modes(unit: ModalUnit) -> ProofReport:
     return report
 
 
+@pytest.mark.slow
 def test_operands_of_every_mode_are_proved() -> None:
     """What differs from mode to mode; what follows decoding is one circuit, as in a unit of one mode."""
     claims = [

@@ -59,6 +59,7 @@ def test_products_with_scales_of_blocks(arrays: Any) -> None:
         assert torch.equal(found.view(torch.uint8), tensor(of[f"{base}/{name}/d"], dtype).view(torch.uint8))
 
 
+@pytest.mark.slow
 def test_products_of_bfloat16_with_an_addend(arrays: Any) -> None:
     of, base = arrays["h200_epilogues"], "epilogue-64x128x8192"
     x, y = (tensor(of[f"{base}/{side}"], E4M3).to(torch.bfloat16) for side in "ab")

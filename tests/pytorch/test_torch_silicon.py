@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from built_presets import others_slow
 from torch import Tensor
 
 import hwsim.torch as ht
@@ -36,7 +37,9 @@ def on_units(recipe: Any) -> Callable[[Tensor, Tensor], tuple[Tensor, Callable[[
     return layer
 
 
-@pytest.mark.parametrize("recipe", ["fp8-tensorwise", "hopper-unpromoted", "bf16-hopper"])
+@pytest.mark.parametrize(
+    "recipe", others_slow(["fp8-tensorwise", "hopper-unpromoted", "bf16-hopper"], ["fp8-tensorwise"])
+)
 def test_weights_are_the_gpus_after_every_step(recipe: str) -> None:
     assert CAPTURED, "no training was captured"
     digests, losses = program().train(torch, on_units(recipe), "cpu")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from built_presets import others_slow
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
@@ -92,7 +93,7 @@ def same(found: Any, expected: Any, what: object = "") -> int:
     return int(np.asarray(expected).size)
 
 
-@each_rounding
+@pytest.mark.parametrize("rounding", others_slow(["rne", "stochastic"], ["rne"]))
 def test_every_narrow_float_becomes_the_code_of_the_host(rounding: str) -> None:
     """All float16 and bfloat16 numbers, and any binary32 ones, to every format, with every overflow."""
     rng = np.random.default_rng(1)
@@ -132,7 +133,7 @@ def formats_of_a_users_own(rng: np.random.Generator) -> Iterator[Format]:
         yield FixedFormat(name="own", integer_bits=width - 1 - point, fraction_bits=point)
 
 
-@each_rounding
+@pytest.mark.parametrize("rounding", others_slow(["rne", "stochastic"], ["stochastic"]))
 def test_formats_of_a_users_own(rounding: str) -> None:
     rng = np.random.default_rng(2)
     x = np.concatenate([numbers(rng, (600,), kind) for kind in NUMBERS])
@@ -194,7 +195,7 @@ def compare(x: Any, rule: Rule, axis: int, scale: float | None = None, seed: int
     return count + same(found.tensor_scale, expected.tensor_scale, what)
 
 
-@each_rounding
+@pytest.mark.parametrize("rounding", others_slow(["rne", "stochastic"], ["stochastic"]))
 def test_every_rule_that_ships(rounding: str) -> None:
     rng = np.random.default_rng(4)
     compared = 0
@@ -206,16 +207,19 @@ def test_every_rule_that_ships(rounding: str) -> None:
     assert compared > 8_000_000
 
 
-def test_every_way_to_a_power_of_two() -> None:
+OF_POWERS = ["mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"]
+
+
+@pytest.mark.parametrize("name", others_slow(OF_POWERS, ["mxfp8-e4m3", "mxint8"]))
+def test_every_way_to_a_power_of_two(name: str) -> None:
     """Every magnitude of a bfloat16, alone in its block, under every selection."""
     single = narrow_floats()[1 << 16 :].reshape(-1, 1)
     with np.errstate(over="ignore", invalid="ignore"):
         beside = np.concatenate([single, single * np.float32(0.3), single * np.float32(-1.1)], axis=1)
-    for name in ("mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"):
-        for select in set(Select) - {Select.DIVIDE}:
-            for apply in (Apply.EXACT, Apply.DIVIDE, Apply.RECIPROCAL):
-                rule = rules()[name].replace(select=select, apply=apply)
-                assert compare(beside, rule, -1) == 4 * len(single)
+    for select in set(Select) - {Select.DIVIDE}:
+        for apply in (Apply.EXACT, Apply.DIVIDE, Apply.RECIPROCAL):
+            rule = rules()[name].replace(select=select, apply=apply)
+            assert compare(beside, rule, -1) == 4 * len(single)
 
 
 @pytest.mark.parametrize("element", ["bf16", "f16", "tf32", "e8m13", "dlfloat16", "hfp8-e5m2", "e4m3"])
@@ -464,7 +468,7 @@ def everything(device: torch.device) -> int:
     return mode.calls
 
 
-@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("device", others_slow(["cpu", "meta"], ["cpu"]))
 def test_nothing_goes_to_the_host(device: str) -> None:
     """A tensor on `meta` has no numbers at all: what read one would fail."""
     tensors._signs.cache_clear()

@@ -196,7 +196,7 @@ def test_the_same_seed_draws_the_same_mutants():
     assert [row.mutant for row in rows[0]] != [row.mutant for row in rows[2]]
 
 
-@pytest.mark.parametrize("kind", others_slow(["plain", "promoted", "scaled"], ["plain"]))
+@pytest.mark.parametrize("kind", others_slow(["plain", "promoted", "scaled"], []))
 def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind):
     """The solver and the cases share nothing but the netlist: what they say must agree."""
     nets = scaled() if kind == "scaled" else netlists(kind == "promoted")
@@ -209,6 +209,7 @@ def test_a_mutant_that_a_case_kills_is_never_taken_for_equal(kind):
     assert [mutant.name for mutant in killed if survivors.decide(mutant)[0] == "proved"] == []
 
 
+@pytest.mark.slow
 def test_what_a_dot_product_shows_is_a_case_that_kills():
     """Of a mutant that every sum of products shows, the solver finds codes, and playing them agrees."""
     nets = netlists()
@@ -240,7 +241,7 @@ METHODS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", others_slow(METHODS, METHODS[:1]))
+@pytest.mark.parametrize("name", others_slow(METHODS, []))
 def test_mutants_of_every_method_are_asked(name):
     """Cases of every method through its steps: a circuit without a mutant that is not the model is an error."""
     unit = load_specified(name)

@@ -109,7 +109,7 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     name=st.sampled_from(ELEMENTS),
     changes=CHANGES,

@@ -12,6 +12,7 @@ from amaranth.hdl import Mux
 from built_presets import others_slow
 from odd_units import unit
 from random_units.random_unit_files import FAST, FOUND, SMALL
+from uncounted import uncounted  # noqa: F401  a fixture
 
 from hwsim.base.errors import InputError
 from hwsim.cases.case import batches, beats, dot
@@ -109,13 +110,13 @@ def wrong(number: int, sides: frozenset[Side] = FAST, cases: int = 60, seed: int
     return Trial(drawn_unit(seed, number, SMALL), Depth(cases, sides)).run().found
 
 
-@pytest.mark.parametrize("number", range(0, 20, 5))
+@pytest.mark.parametrize("number", others_slow(range(0, 20, 5), [5, 15]))
 def test_small_units_agree(number: int) -> None:
     assert wrong(number) == []
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("number", others_slow([0, 3], [0]))
 def test_small_units_agree_in_the_rtl(verilator: None, number: int) -> None:
     assert wrong(number, frozenset[Side]({"RTL"}), 1000) == []
 
@@ -129,7 +130,7 @@ def test_many_units_agree(verilator: None, icarus: None, first: int) -> None:
     assert [(unit.number, unit.found) for unit in done if unit.found] == []
 
 
-@pytest.mark.parametrize("path", others_slow(FOUND, FOUND[::5]), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", others_slow(FOUND, FOUND[5::5]), ids=lambda path: path.stem)
 def test_what_was_found_stays_right(path: Path) -> None:
     finding = load_finding(path)
     unit, case = finding.drawn.unit, finding.case
@@ -279,6 +280,7 @@ def commanded(side: Side, number: int = 0) -> trial.TrialResult:
     return Trial(drawn_unit(1, number, SMALL), Depth(30, frozenset[Side]({side}), handed=handed())).run()
 
 
+@pytest.mark.slow
 def test_what_a_command_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "TRIED", 16)
     assert not commanded("vectors").found

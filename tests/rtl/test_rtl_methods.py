@@ -76,7 +76,7 @@ CUTS = {"every register": EVERY, "one register": NONE, "even ones": EVEN, "odd o
     ("name", "cuts"),
     others_slow(
         [(name, cuts) for name in CUT for cuts in CUTS],
-        [("chain-f16-mul-add", "every register"), ("even-odd-add", "every register"), ("exact-mx-folded", "odd ones")],
+        [("chain-f16-mul-add", "every register"), ("even-odd-add", "every register")],
     ),
 )
 def test_every_cut_returns_the_same(name: str, cuts: str) -> None:
@@ -124,7 +124,7 @@ INSIDE: dict[str, tuple[str | Unit, str, Any, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(list(INSIDE), ["the highest lost bit", "a sum of a tree"]))
+@pytest.mark.parametrize("name", others_slow(list(INSIDE), ["a sum of a tree"]))
 def test_a_fault_between_inner_registers_is_caught(name: str) -> None:
     which, inner, function, old, new = INSIDE[name]
     odd = which if isinstance(which, Unit) else unit(which)
@@ -318,7 +318,7 @@ def cases_of(odd: Unit, every: bool = False) -> list[Case]:
     return [*random_cases(odd, some, 3), *known[:: 1 if every else max(1, len(known) // some)]]
 
 
-@pytest.mark.parametrize("name", others_slow(list(FAULTS), [*list(FAULTS)[::32], "a part that is zero counts"]))
+@pytest.mark.parametrize("name", others_slow(list(FAULTS), ["a part that is zero counts"]))
 def test_a_fault_is_caught(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)
@@ -353,7 +353,7 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(list(STAGES), ["converted subnormals", "an integer's rounding"]))
+@pytest.mark.parametrize("name", others_slow(list(STAGES), ["an integer's rounding"]))
 def test_the_stage_of_a_fault_is_named(name: str) -> None:
     which, function, old, new = FAULTS[name]
     odd = unit(which)

@@ -109,6 +109,7 @@ def test_every_alignment_distance_and_every_cancellation() -> None:
     assert add(adder_of("f32", "f32"), partial, register) == expected
 
 
+@pytest.mark.slow
 def test_the_partial_sums_format_is_narrower() -> None:
     # e8m13 in a binary32 container: the same numbers, with ten zeros below.
     register, partial = corner_pairs(every=False)

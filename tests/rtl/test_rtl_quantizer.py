@@ -82,7 +82,7 @@ def outcomes(q: BlockQuantization, blocks: int = 1500) -> list[Played]:
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(QUANTIZERS, EVERY_DAY))
+@pytest.mark.parametrize("name", others_slow(QUANTIZERS, ["mxfp8-e4m3"]))
 def test_a_quantiser_returns_what_quantize_does(verilator: None, name: str) -> None:
     found = outcomes(QUANTIZERS[name])
     assert [one.suite.name for one in found] == ["scales", "boundaries", "random", "traffic"]
@@ -158,7 +158,7 @@ ARITHMETIC: dict[str, tuple[Callable[[], list[Stage]], tuple[str, ...]]] = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("kind", ARITHMETIC)
+@pytest.mark.parametrize("kind", others_slow(ARITHMETIC, ["quotient"]))
 def test_binary32_arithmetic_is_ieee_754(verilator: None, kind: str) -> None:
     stream, count = Stream(SEED, kind), 60_000
     special = np.array([0, 1, 2, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7F800001])
@@ -195,7 +195,7 @@ DEQUANTIZERS = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[:3]))
+@pytest.mark.parametrize("name", others_slow(DEQUANTIZERS, list(DEQUANTIZERS)[2:3]))
 def test_a_dequantiser_returns_products_rounded_once(verilator: None, name: str) -> None:
     d = DEQUANTIZERS[name]
     found = play(stream_design(d), list(stream_suites(d, SEED, 1500)), "verilator", SEED)

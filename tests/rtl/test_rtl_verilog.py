@@ -80,7 +80,7 @@ DESIGNS: dict[str, tuple[Unit, Pipeline, Style]] = {
 # Every pipeline and style, and units with every rule.
 BUILT = [name for name in DESIGNS if name not in DISTINCT and name not in ODD]
 BUILT += [*with_every_rule(DISTINCT), *with_every_rule(ODD, DISTINCT)]
-LINTED = ["jam-5-lanes-f16", "blocks-in-a-beat", "trees", "registered ready", "async low enable"]
+LINTED = ["blocks-in-a-beat", "registered ready", "async low enable"]
 
 
 def ports_of(text: str) -> dict[str, tuple[str, str]]:
@@ -118,7 +118,7 @@ STREAMS: dict[str, Callable[[], StreamedDatapath]] = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", others_slow(list(STREAMS), ["stochastic", "quantizer"]))
+@pytest.mark.parametrize("name", others_slow(list(STREAMS), ["stochastic"]))
 def test_tools_take_streams_in_silence(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     text = stream_verilog(STREAMS[name]())
     top = re.findall(r"^module (\w+)", text, re.MULTILINE)[0]
@@ -231,7 +231,7 @@ def test_names_are_made_of_what_verilog_allows() -> None:
     assert {top_name(load_unit(name)) for name in presets()} == {name.replace("-", "_") for name in presets()}
 
 
-@pytest.mark.parametrize("name", ["4x4", "module", "reg", "endmodule"])
+@pytest.mark.parametrize("name", others_slow(["4x4", "module", "reg", "endmodule"], ["4x4", "reg"]))
 def test_a_name_that_verilog_does_not_allow(verilator: None, icarus: None, name: str, tmp_path: Path) -> None:
     unit = odd_unit(name, "e2m1", "f16", window(13), "e8m13", 1, rounding="rz")
     file = tmp_path / f"{top_name(unit)}.sv"
@@ -377,7 +377,7 @@ def counts(text: str, ports: PortMap, plays: list[Play]) -> Iterator[tuple[int, 
             yield outcome.count, play.script.planned - outcome.results
 
 
-PLAYED = ["registered ready", "sync low", "async enable", "promoted, low enable"]
+PLAYED = ["registered ready", "promoted, low enable"]
 
 
 @pytest.mark.simulator
@@ -403,7 +403,7 @@ MUTANTS = {
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("kind", others_slow(list(MUTANTS), ["clock enable ignored", "reset ignored", "lane"]))
+@pytest.mark.parametrize("kind", others_slow(list(MUTANTS), ["clock enable ignored"]))
 def test_a_file_that_is_wrong_is_found(verilator: None, kind: str) -> None:
     name, old, new = MUTANTS[kind]
     text, ports, plays = plays_of(name)

@@ -128,6 +128,7 @@ def test_a_profile_is_made_of_what_a_gpu_returned(
     assert "13x9x1024" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_no_plan_explains_is_named(captured: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, made = captured(faulty=True), tmp_path / "my-gpu.yaml"
     assert main(["capture", "plans", str(path), "-o", str(made), "--parts", "3"]) == 1

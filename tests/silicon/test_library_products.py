@@ -33,7 +33,7 @@ def different(product: CapturedProduct, unit: Any, plan: ProductPlan) -> int:
     return int((found.view(f"u{found.dtype.itemsize}") != product.d).sum())
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", others_slow(FILES, ["h100_cublas_plans"]))
 def test_the_profile_explains_every_product(silicon: Path, file: str) -> None:
     name, count = FILES[file]
     profile, asked = load_profile(name), 0
@@ -57,6 +57,7 @@ def test_the_profile_explains_every_product_with_scales_of_blocks(silicon: Path,
     assert kinds == (blocks if file.startswith("h100") else {"1x128,1x128 f32": 6, "1x128,1x128 bf16": 6})
 
 
+@pytest.mark.slow
 def test_profiles_have_no_shape_that_was_not_captured(silicon: Path) -> None:
     captured: dict[str, set[tuple[str, tuple[int, ...]]]] = {}
     for file, (name, _) in FILES.items():
@@ -177,7 +178,7 @@ def test_sparse_units_return_them_by_metadata(silicon: Path, fmt: str) -> None:
     assert (apart > 2000) == (fmt == "e4m3")
 
 
-@pytest.mark.parametrize("fmt", others_slow(["f16", "bf16"], ["bf16"]))
+@pytest.mark.parametrize("fmt", others_slow(["f16", "bf16"], []))
 def test_sparse_products_of_16_bits(silicon: Path, fmt: str) -> None:
     """Results of 16 bits tell few splits apart: of 8,192 in f16 one part is wrong once, eight are right."""
     captured, zero = Captured(silicon / "h200_epilogues.npz"), 0x7FFF
@@ -190,6 +191,7 @@ def test_sparse_products_of_16_bits(silicon: Path, fmt: str) -> None:
         assert (found.view(returned.dtype) == returned).all(), base
 
 
+@pytest.mark.slow
 def test_a_fit_says_what_no_plan_explains(silicon: Path) -> None:
     """Two plans in one result, and three elements of none. Of the second half a few have the first plan's bits."""
     captured = dict(Captured(silicon / "h200_cublas.npz").products())

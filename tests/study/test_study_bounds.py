@@ -108,7 +108,7 @@ def test_ones_complement_takes_a_unit_of_the_window_from_a_negative_term_that_it
 MEASURABLE = [name for name in ODD if measurable(odd_unit(name))]
 
 
-@pytest.mark.parametrize("name", others_slow(MEASURABLE, MEASURABLE[::3]))
+@pytest.mark.parametrize("name", others_slow(MEASURABLE, MEASURABLE[::6]))
 def test_no_error_of_odd_units_exceeds_the_worst_case(name: str) -> None:
     unit = odd_unit(name)
     blocks = [1, 1] if unit.scale is None else [unit.scale.a.block[1], unit.scale.b.block[0]]

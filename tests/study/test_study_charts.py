@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from built_presets import others_slow
 from study.chart_samples import CHARTS, lines, many, points, report, table, worded
 
 from hwsim.base.errors import ToolMissing
@@ -52,7 +53,7 @@ def check(chart: Chart, spec: dict[str, Any]) -> None:
     assert " ".join(chart.caption.split()) in said and chart.missing in said
 
 
-@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("name", others_slow(CHARTS, ["lines", "nasty", "points"]))
 def test_a_chart_is_drawn_whole(name: str) -> None:
     chart = CHARTS[name]()
     check(chart, specification(chart))

@@ -73,6 +73,7 @@ def test_rows_are_those_of_one_process_and_a_lost_worker_loses_none(cluster: Any
     assert found == rows_of(local(1), small)
 
 
+@pytest.mark.slow
 def test_a_study_is_the_same_bytes(cluster: Any, small: list[Task], tmp_path: Path) -> None:
     made = load_study(STUDY)
     for name, runner in (("dask", on_dask(cluster.scheduler_address)), ("here", local(1))):
@@ -143,7 +144,7 @@ def _fail(task: Task, wanted: str) -> None:
         ("tcp://127.0.0.1:1", None, "tcp://127.0.0.1:1: no Dask scheduler answers there"),
         ("tcp://127.0.0.1:1", 3, "has its own"),
         ("slurm", None, "slurm: Dask's configuration"),
-        ("lsf", None, "lsf: "),
+        pytest.param("lsf", None, "lsf: ", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_no_cluster_is_refused(

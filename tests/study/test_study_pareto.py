@@ -93,6 +93,7 @@ def table(made: StudyReport, title: str) -> list[dict[str, str]]:
     return [dict(zip(one.header, row, strict=True)) for row in one.rows]
 
 
+@pytest.mark.slow
 def test_the_table_holds_what_synthesis_says_of_each_unit(made: tuple[StudyReport, Path]) -> None:
     rows = table(made[0], "Units")
     units = [point.unit for point in points(load_study(STUDY))]

@@ -4,6 +4,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from uncounted import uncounted  # noqa: F401  a fixture
 from vectors.vectorset_units import made
 
 

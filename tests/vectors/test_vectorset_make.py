@@ -136,7 +136,7 @@ def test_work_on_another_set_is_thrown_away(tmp_path, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("damage", ["truncate", "progress"])
+@pytest.mark.parametrize("damage", others_slow(["truncate", "progress"], ["progress"]))
 def test_damaged_remains_are_not_built_upon(tmp_path, monkeypatch, damage):
     monkeypatch.setattr(making, "NOTED", 1)
     interrupted(tmp_path / "set", 1000, suite="random", cases=1200)

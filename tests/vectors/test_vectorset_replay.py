@@ -90,7 +90,7 @@ def test_our_rtl_passes_on_verilator_and_a_broken_one_does_not(verilator, tmp_pa
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("mutant", TINY_MUTANTS)
+@pytest.mark.parametrize("mutant", others_slow(TINY_MUTANTS, ["one bit less"]))
 def test_broken_designs_fail_on_icarus(icarus, icarus_bench, mutant, tmp_path):
     folder, _ = icarus_bench
     part, values = TINY_MUTANTS[mutant]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from built_presets import others_slow
 from c.export_library import C99, Library
 from cosim.plays import bulk_outcomes, design_of, recorded
 from model.model_witness import Witness
@@ -73,7 +74,7 @@ def test_kernels_and_c_return_what_the_processor_returned(name: str, tmp_path: P
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_slow(NAMES, ["vdpbf16ps", "vpdpbusds"]))
 def test_the_rtl_returns_what_the_processor_returned(verilator: None, name: str) -> None:
     found = captured(name)
     unit = found.unit
