@@ -60,6 +60,7 @@ def test_what_is_beside_a_tie_stays_there() -> None:
         assert dot(definition, case).code == add(fmt, (product,), "rne")
 
 
+@pytest.mark.slow
 def test_near_ties_kill_what_stops_a_shifter_within_the_product() -> None:
     killed = kills(FMA, near(FMA)).killed
     # A product of 22 bits ends 21 places below its first one: a term that stops there takes it to a tie.

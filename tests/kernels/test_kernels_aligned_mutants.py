@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from kernels.kernel_cases import Product, by_kernel, by_model
 from kernels.test_kernels_aligned import SWEPT
 from kernels.window_cases import addend_sweep, operands, window_kernel
@@ -412,7 +413,7 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][1::4]))
 def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]
     unit = unit_of(given)

@@ -271,7 +271,9 @@ MUTANTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mutant", "name"), MUTANTS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    ("mutant", "name"), others_slow(MUTANTS, MUTANTS[::3]), ids=lambda value: getattr(value, "__name__", value)
+)
 def test_mutants_are_caught(
     mutant: Callable[[ExactKernel, pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,12 +60,12 @@ def test_long_results_are_summed_in_integers() -> None:
 @pytest.mark.parametrize(
     ("edit", "least"),
     [
-        (lambda rule: rule._replace(mode=(rule.mode + 1) % 6), 3),
+        pytest.param(lambda rule: rule._replace(mode=(rule.mode + 1) % 6), 3, marks=pytest.mark.slow),
         (lambda rule: rule._replace(drop=rule.drop + 1), 6),
-        (lambda rule: rule._replace(wraps=not rule.wraps), 2),
+        pytest.param(lambda rule: rule._replace(wraps=not rule.wraps), 2, marks=pytest.mark.slow),
         (lambda rule: rule._replace(of_product=rule.of_product + 1), 6),
-        (lambda rule: rule._replace(of_addend=rule.of_addend + 1), 3),
-        (lambda rule: rule._replace(bits=rule.bits - 1), 2),
+        pytest.param(lambda rule: rule._replace(of_addend=rule.of_addend + 1), 3, marks=pytest.mark.slow),
+        pytest.param(lambda rule: rule._replace(bits=rule.bits - 1), 2, marks=pytest.mark.slow),
         (lambda rule: rule._replace(products=2), 2),
     ],
     ids=["rounding", "unit", "overflow", "products", "addend", "width", "groups"],

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from built_presets import others_slow
 from conftest import missing
 
 import hwsim
@@ -102,7 +103,7 @@ def codes(draw: np.random.Generator, fmt: str, shape: tuple[int, int], kind: str
 CALLS = [call if at % 7 == 0 else pytest.param(call, marks=pytest.mark.slow) for at, call in enumerate(calls())]
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: "-".join(map(str, call)))
+@pytest.mark.parametrize("call", others_slow(CALLS, CALLS[::2]), ids=lambda call: "-".join(map(str, call)))
 def test_products_are_mmaemus(call: Call) -> None:
     draw, plan, unit = np.random.default_rng([SEED, *map(len, map(str, call)), call.k]), plan_of(call), unit_of(call)
     for kind in ("normal", "any", "special"):

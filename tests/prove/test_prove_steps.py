@@ -73,7 +73,8 @@ def known_lost(general: bool, only: str = "") -> dict[str, str]:
     return {claim.name: claim.decide(60).word for claim in claims if only in ("", claim.name)}
 
 
-@pytest.mark.parametrize("general", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("general", [False, True])
 def test_lost_bits_that_the_rounding_knows_are_proved(general: bool) -> None:
     found = known_lost(general)
     assert set(found.values()) == {"proved"}, found

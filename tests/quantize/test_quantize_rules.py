@@ -77,7 +77,7 @@ DIVIDED += ["deepseek-v3-1x128", "deepseek-v3.1-1x128", "deepseek-v3-128x128"]
 
 
 @pytest.mark.parametrize("apply", ["divide", "reciprocal", "multiply", "exact"])
-@pytest.mark.parametrize("name", DIVIDED)
+@pytest.mark.parametrize("name", others_slow(DIVIDED, DIVIDED[::3]))
 def test_quotients_in_every_order_of_operations(name: str, apply: str) -> None:
     x = normals(6, 50)
     x[3] = 0
@@ -231,7 +231,7 @@ MUTANTS: dict[str, tuple[Change, Callable[[], None]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", others_slow(MUTANTS, [name for name in MUTANTS if "of" not in name.split()]))
 def test_a_mutant_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     change, holds = MUTANTS[name]
     holds()

@@ -139,7 +139,7 @@ def test_orders(build: Build, by_cells: bool, by_bits: bool, looped: bool) -> No
 @pytest.mark.quick
 def test_says_what_amaranth_says_of_netlists_by_chance() -> None:
     seen = set()
-    for seed in range(400):
+    for seed in range(150):
         netlist = netlist_of(
             lambda m, a, b, seed=seed: _by_chance(random.Random(seed), m, [a, b, Signal(4), Signal(4)])
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from built_presets import BUILDABLE, DISTINCT
+from built_presets import BUILDABLE, DISTINCT, others_slow
 
 from hwsim.cases.bins.facts import range_report
 from hwsim.cosim.run import CosimOptions, run
@@ -184,7 +184,7 @@ def test_the_rtl_has_the_steps_of_the_specification(name: str) -> None:
     assert steps_built(load_unit(name)) == list(steps(load_unit(name)))
 
 
-@pytest.mark.parametrize(("parts", "what"), OTHERS, ids=[other[1] for other in OTHERS])
+@pytest.mark.parametrize(("parts", "what"), others_slow(OTHERS, OTHERS[::3]), ids=[other[1] for other in OTHERS])
 def test_what_is_in_the_rtl_beside_one_plain_window(parts: dict[str, dict[str, Any]], what: str) -> None:
     unit = changed(**parts)
     assert implemented(unit) and supports(unit)
