@@ -154,11 +154,11 @@ async def a_monitor_sees_what_a_sink_takes(dut: Any) -> None:
     sink = ValidReadySink(dut, "out", dut.clk, take=sometimes(0.5), reset=dut.rst)
     await ClockCycles(dut.clk, 2)
     dut.rst.value = 0
-    for each in STIMULI:
+    for each in 3 * STIMULI:
         await source.send(**each.beats)
     await ClockCycles(dut.clk, 20)
     assert [one.fields for one in monitor.queue] == [one.fields for one in sink.queue]
-    assert len(sink.queue) == len(STIMULI)
+    assert len(sink.queue) == 3 * len(STIMULI)
     assert monitor.outcome.count == sink.outcome.count > 0
     for each in (monitor, sink):
         each.stop()

@@ -52,7 +52,7 @@ UNITS = {
     "scales and a window": load_unit("mxfp8-e4m3-f32"),
     "scales and an exact sum": load_unit("exact-e4m3-f32"),
 }
-SOON = ["an exact sum", "integers"]
+SOON = ["integers"]
 
 
 @pytest.mark.parametrize("method", others_slow(UNITS, SOON))

@@ -43,6 +43,11 @@ def test_a_table_says_that_all_is_equal(run: Run, verilator: None, icarus: None,
     assert re.search(r"^all equal: [\d,]+ comparisons in \d+ s, seed 1$", done.out, re.MULTILINE)
     assert "again: hwsim converter e4m3 e2m1 --cosim --sim both --seed 1\n" in done.out
     assert json.loads((folder / "results.json").read_text())["summary"]["passed"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.simulator
+def test_a_quantisers_table_says_that_all_is_equal(run: Run, verilator: None) -> None:
     quantised = run("quantizer", "mxfp4-e2m1", "--lanes", "2", "--cosim", "--sim", "verilator", "--cases", "50")
     assert quantised.status == 0, quantised.out
     assert re.search(r"^mxfp4-e2m1-from-f32 +boundaries +verilator +50 +0", quantised.out, re.MULTILINE)

@@ -313,7 +313,7 @@ PARTED: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("stage", others_slow(PARTED, ["window", "sum"]))
+@pytest.mark.parametrize("stage", others_slow(PARTED, ["sum"]))
 def test_two_units_part_at_a_stage(stage: str, chromium: str, tmp_path: Path) -> None:
     one = yaml.safe_load(FILE)
     two = json.loads(json.dumps(one))

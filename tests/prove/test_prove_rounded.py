@@ -67,6 +67,7 @@ def of_adders(unit: Unit, cuts: tuple[str, ...] = ()) -> Iterator[AnyClaim]:
     yield from after.claims()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["late"])  # the others in whole units, below
 def test_rounded_additions_are_the_models(name: str) -> None:
     found = {claim.name: claim.decide(60).word for claim in of_adders(small(name))}

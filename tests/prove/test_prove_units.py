@@ -216,6 +216,7 @@ def test_every_mode_is_proved(unit: ModalUnit) -> None:
     assert "bare: result" not in names  # what follows decoding is one circuit
 
 
+@pytest.mark.slow
 def test_what_a_later_mode_calls_differently_is_not_closed() -> None:
     """What follows decoding is claimed of the first mode: the model must call the same in every other."""
     datapath = UnitClaims(TINY, pipeline(TINY)).datapath

@@ -195,16 +195,17 @@ def compare(x: Any, rule: Rule, axis: int, scale: float | None = None, seed: int
     return count + same(found.tensor_scale, expected.tensor_scale, what)
 
 
+@pytest.mark.parametrize("half", others_slow([0, 1], [1]))
 @pytest.mark.parametrize("rounding", others_slow(["rne", "stochastic"], ["stochastic"]))
-def test_every_rule_that_ships(rounding: str) -> None:
+def test_every_rule_that_ships(rounding: str, half: int) -> None:
     rng = np.random.default_rng(4)
     compared = 0
-    for rule in rules().values():
+    for rule in [*rules().values()][half::2]:
         assert tensors.unsupported_rule(rule) == []
         for kind in NUMBERS:
             for shape, axis in SHAPES:
                 compared += compare(numbers(rng, shape, kind), rule.replace(rounding=rounding), axis)
-    assert compared > 8_000_000
+    assert compared > 4_000_000
 
 
 OF_POWERS = ["mxfp8-e4m3", "mxfp8-e5m2", "mxfp6-e3m2", "mxfp6-e2m3", "mxfp4-e2m1", "mxint8"]

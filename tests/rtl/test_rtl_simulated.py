@@ -116,7 +116,7 @@ FAULTS = {
 
 
 @pytest.mark.quick(cases=1)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", others_slow(FAULTS, ["first waits", "misuse"]))
 def test_a_faulty_unit_is_caught(fault: str) -> None:
     method, old, new, catching = FAULTS[fault]
     mutant = Mutant(fault, TINY.name, catching, getattr(dot_unit.DotUnit, method), old, new)

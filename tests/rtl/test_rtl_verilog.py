@@ -377,7 +377,7 @@ def counts(text: str, ports: PortMap, plays: list[Play]) -> Iterator[tuple[int, 
             yield outcome.count, play.script.planned - outcome.results
 
 
-PLAYED = ["registered ready", "promoted, low enable"]
+PLAYED = ["promoted, low enable"]
 
 
 @pytest.mark.simulator
