@@ -31,7 +31,7 @@ def test_every_benchmark_is_here() -> None:
     assert {path.stem for path in FOLDER.glob("*.py") if "\ndef main(" in path.read_text()} == RUNS.keys()
 
 
-@pytest.mark.parametrize("name", others_slow(RUNS, ["codecs", "export", "study"]))
+@pytest.mark.parametrize("name", others_slow(RUNS, ["codecs", "export"]))
 def test_a_benchmark_measures(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *RUNS[name]])

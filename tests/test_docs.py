@@ -46,10 +46,12 @@ from documents import ROOT, Block, Command, assert_shown, blocks, commands, name
 from patience import LIMIT
 from silicon.capture_program import environment as capture_environment
 from silicon.capture_program import quick_compiler
+from uncounted import none
 from verilated import environment, put_runtime
 
 from hwsim.cli import main
 from hwsim.cli.commands import app
+from hwsim.cosim import coverage
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.rtl.synthesis.flows import NEXTPNR, YOSYS, first_run
@@ -203,7 +205,10 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
 
 @pytest.mark.quick
 @pytest.mark.simulator
-def test_a_small_run_ends_as_the_documents_say(icarus: None, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_small_run_ends_as_the_documents_say(
+    icarus: None, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coverage, "kept_kills", none)
     (files / "tiny.yaml").write_text(TINY)
     assert main(["cosim", "tiny.yaml", "--sim", "icarus", "--cases", "20", "--seed", "1", "-o", "run", "--waves"]) == 0
     printed = capsys.readouterr().out
@@ -235,6 +240,7 @@ def test_a_converter_that_is_shown_is_played(
 def test_a_design_that_is_shown_passes(
     icarus: None, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
+    monkeypatch.setattr(coverage, "kept_kills", none)
     small_suites(monkeypatch)
     few_pairs(monkeypatch)
     assert main(["cosim", "--dut", name, "--sim", "icarus", "--cases", "20", "-o", "run"]) == 0

@@ -115,6 +115,7 @@ def test_a_run_is_repeated_by_its_seed_and_waves_are_kept(tmp_path: Path, beside
         check(tmp_path / "first" / f"tiny-{simulator}", ("multiply", "maximum.1", "align", "sum.1", "round"))
 
 
+@pytest.mark.slow
 @simulated
 def test_a_fault_is_reported_by_every_driver(tmp_path: Path) -> None:
     with mutant("subnormal with the exponent of zero").applied():

@@ -94,6 +94,7 @@ def test_no_name_contradicts_a_right_result() -> None:
     assert "lost bits floored" not in [name for group in names(found) for name in group]
 
 
+@pytest.mark.slow
 def test_what_nothing_explains_is_described() -> None:
     own = Definition(PAIR)
     seen = []

@@ -192,7 +192,7 @@ OTHERS = [
 
 @pytest.mark.parametrize("change", OTHERS, ids=str)
 def test_directed_cases_tell_other_rules(change: dict[str, object]) -> None:
-    fours, cases = load_unit(FOURS), drawn(directed, 4_000)
+    fours, cases = load_unit(FOURS), drawn(directed, 20_000)
     assert fours.subgroup is not None
     other = changed(fours, {"sum": {"subgroup": {**fours.subgroup.model_dump(mode="json"), **change}}})
     assert codes(other, cases, hwsim.dot) != codes(fours, cases, hwsim.dot)

@@ -29,7 +29,7 @@ TRAINED = (
     "train_mx",
     "train_nvfp4",
     "train_qualcomm",
-)  # as the training below, that is stopped
+)  # which train
 LONGEST = ("deepseek_2pct", "flexible_fp8", "fp8_formats", "hfp8", "real_model", "silicon", "snr_vector_length")
 EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST}, {"train_fp8", "train_nvfp4", *LONGEST})
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
@@ -92,6 +92,7 @@ def test_help_says_what_is_shown_and_whose_claim_it_is(script: ModuleType, capsy
     assert "arXiv 2310.10537" in said and all(option in said for option in ("--seed", "--size", "--figures"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["train_large"], indirect=True)
 def test_a_training_that_was_stopped_goes_on_to_the_same_numbers(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

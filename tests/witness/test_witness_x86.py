@@ -50,7 +50,7 @@ def test_the_model_returns_what_the_processor_returned(name: str) -> None:
     assert not part.differ(hwsim.model.dot(part.unit, part.a, part.b, part.c).view(part.d.dtype)).any()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_slow(NAMES, NAMES[::3]))
 def test_exact_rationals_return_what_the_processor_returned(name: str) -> None:
     found = captured(name)
     witness = Witness(yaml.safe_load(as_yaml(found.unit)))
@@ -61,7 +61,7 @@ def test_exact_rationals_return_what_the_processor_returned(name: str) -> None:
     assert not found.differ(np.array(want, found.d.dtype)).any()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", others_slow(NAMES, NAMES[::3]))
 def test_kernels_and_c_return_what_the_processor_returned(name: str, tmp_path: Path) -> None:
     found = captured(name)
     assert not found.differ(
