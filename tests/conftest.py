@@ -24,9 +24,6 @@ from extras import LeftOut, lacking
 from hwsim.base.errors import ToolMissing
 from hwsim.cosim.tools import find_icarus, find_verilator
 
-# Nothing that is collected is garbage: looking for some takes longer than collecting.
-gc.disable()
-
 # Python's and pytest's bytecode is kept, by whatever name the environment forbids it: without it a run spends longer
 # on compiling tests, in each of its processes, than on many a folder of them.
 sys.dont_write_bytecode = False
@@ -127,6 +124,10 @@ def captured(silicon: Path) -> dict[str, Any]:
 for ending, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(ending) is signal.SIG_IGN:
         signal.signal(ending, handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # nothing that is collected is garbage: looking for some takes longer than collecting
 
 
 @pytest.hookimpl(wrapper=True)
