@@ -47,6 +47,7 @@ def of_a_process(cache: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_what_was_compiled_beforehand_is_not_compiled_again(tmp_path: Path) -> None:
     assert "1 unit in " in of_a_process(tmp_path / "warm", "-m", "hwsim", "warm", "sequential-e4m3-f16")
     # What is compiled there is told.
