@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.rtl import need_amaranth
 from hwsim.spec import Pipeline, Specified, load_specified, pipeline
+from hwsim.spec.engine import Engine, is_engine_file, load_engine
 
 if TYPE_CHECKING:
     from hwsim.rtl.synthesis import Ecp5, FlatModule, Generic, Mapped
@@ -48,12 +49,18 @@ COLUMNS = (
 )
 
 
+# What is not added up: of an engine it is its slowest part's.
+WORST: dict[str, Callable[[Iterable[Any]], Any]] = {"depth": max, "megahertz": min, "delay": max}
+
+
 @app.command()
 def synth(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="UNIT...", help="Units, or the paths of their YAML files.", autocompletion=lambda: unit_names("")
+            metavar="UNIT...",
+            help="Units, or the paths of their YAML files, or of engines'.",
+            autocompletion=lambda: unit_names(""),
         ),
     ],
     cuts: Cuts = None,
@@ -75,16 +82,23 @@ def synth(
     hwsim synth hopper-wgmma-e4m3-f32 --flow gates
     hwsim synth hopper-wgmma-e4m3-f32 --datapath --cuts maximum,sum.0,sum --flow gates --flow cells
     hwsim synth my-unit.yaml mxfp8-e4m3-f32 --contexts 8 --json figures.json
+    hwsim synth mx-core.yaml --flow gates --flow ecp5
 
     \b
     gates  AND, OR, XOR, MUX and NOT that Yosys leaves; depth: those between registers
     ecp5   LUTs, and the clock rate by nextpnr: paths from inputs to the first register are not timed
     cells  OSU's of 0.18 micrometres, by Yosys and OpenSTA (Debian: opensta, qflow-tech-osu018)
 
-    Figures are kept by what they are made from, so that the same design is synthesised once. Exit status 3: a tool is
-    missing.
+    Figures are kept by what they are made from, so that the same design is synthesised once. A matrix engine is
+    synthesised part by part (hwsim docs engine), and its table says what shared decoders save. Exit status 3: a tool
+    is missing.
     """
     flows = list(dict.fromkeys(flow or Flow))
+    if engines := [name for name in names if is_engine_file(name)]:
+        if engines != names or datapath or cuts is not None or contexts is not None:
+            raise InputError("engines' files go without units, --cuts, --contexts and --datapath")
+        _of_engines([load_engine(name) for name in names], flows, report, seconds)
+        return
     chosen = split(cuts)
     built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_specified, names)]
     if datapath and contexts is not None:
@@ -108,6 +122,51 @@ def synth(
     if report is not None:
         with written(report) as file:
             file.write(json.dumps({"conditions": CONDITIONS, "units": rows}, indent=1).encode())
+
+
+def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path | None, seconds: float) -> None:
+    """Print a table for each engine: what each part takes, all of them together, and without shared decoders."""
+    _demand(flows, [engine.unit for engine in engines])
+    from hwsim.rtl.engine.area import engine_parts, unshared
+    from hwsim.rtl.synthesis import CONDITIONS, FlowFailed
+
+    if report is not None:
+        refuse_strangers(report)
+    columns, every = [column for column in COLUMNS if column[1] in flows], []
+    for engine in engines:
+        parts, found = engine_parts(engine), dict[str, dict[str, Any]]()
+        with interruptible(), Progress(f"synthesis of {engine.name}") as bar:
+            for index, part in enumerate(parts):
+                bar.update(index, len(parts), part.name)
+                try:
+                    figures = {flow.value: asdict(_measured(flow, part.module, seconds)) for flow in flows}
+                except FlowFailed as error:
+                    raise InputError(f"{engine.name}'s {part.name} could not be synthesised: {error}") from None
+                found[part.name] = {"count": part.times, **figures}
+        totals: list[str] = []
+        shared: list[str] = []
+        for _, flow, figure, form in columns:
+            sizes = {name: row[flow.value][figure] for name, row in found.items()}
+            if figure in WORST:
+                totals.append(format(WORST[figure](sizes.values()), form))
+                shared.append("")
+                continue
+            whole = sum(row["count"] * sizes[name] for name, row in found.items())
+            totals.append(format(whole, form))
+            shared.append(f"{whole / unshared(engine, sizes) - 1:+.1%}")
+        table = []
+        for name, row in found.items():
+            figures_of = (format(row[flow.value][figure], form) for _, flow, figure, form in columns)
+            table.append([name, f"{row['count']:,}", *figures_of])
+        table += [["together", "", *totals], ["shared decoders", "", *shared]]
+        say(f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}")
+        print_table(["part", "how many", *(head for head, *_ in columns)], table, right=range(1, len(columns) + 2))
+        every.append({"engine": engine.name, "sha256": engine.digest, "parts": found})
+    if Flow.CELLS in flows:
+        say(CONDITIONS)
+    if report is not None:
+        with written(report) as file:
+            file.write(json.dumps({"conditions": CONDITIONS, "engines": every}, indent=1).encode())
 
 
 def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:

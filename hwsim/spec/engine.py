@@ -14,7 +14,7 @@ import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, model_validator
 
 from hwsim.formats.catalog import looks_like_path
-from hwsim.formats.yamlfile import Document, RuleError, SpecError
+from hwsim.formats.yamlfile import Document, RuleError, SpecError, read
 from hwsim.spec.catalog import as_yaml, load_specified
 from hwsim.spec.fields import loaded
 from hwsim.spec.implementation import MAX_CONTEXTS, Pipeline, pipeline
@@ -221,6 +221,12 @@ def load_engine(given: EngineLike) -> Engine:
     what is none of these.
     """
     return loaded(Engine, given, "engine", _found)
+
+
+def is_engine_file(name: str) -> bool:
+    """True for the path of a YAML file with the key `engine`."""
+    path = Path(name)
+    return path.suffix in (".yaml", ".yml") and path.is_file() and "engine" in read(path).data
 
 
 def _found(document: Document) -> None:
