@@ -8,7 +8,7 @@ from setuptools import find_packages, setup
 setup(
     packages=[
         *find_packages(include=["hwsim", "hwsim.*"]),
-        *(f"hwsim.{name}.templates" for name in ("cocotb", "compute.c", "explain", "cosim.vectors")),
+        *(f"hwsim.{name}.templates" for name in ("cocotb", "compute.c", "explain", "cosim.engine", "cosim.vectors")),
         *(f"hwsim.{name}" for name in find_packages(include=["rtl", "rtl.*", "tb", "tb.*"])),
         "hwsim.docs",
         "hwsim.docs.studies",

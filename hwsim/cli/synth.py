@@ -148,7 +148,7 @@ def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path |
         for _, flow, figure, form in columns:
             sizes = {name: row[flow.value][figure] for name, row in found.items()}
             if figure in WORST:
-                totals.append(format(WORST[figure](sizes.values()), form))
+                totals.append(_told(WORST[figure](size for size in sizes.values() if size is not None), form))
                 shared.append("")
                 continue
             whole = sum(row["count"] * sizes[name] for name, row in found.items())
@@ -156,7 +156,7 @@ def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path |
             shared.append(f"{whole / unshared(engine, sizes) - 1:+.1%}")
         table = []
         for name, row in found.items():
-            figures_of = (format(row[flow.value][figure], form) for _, flow, figure, form in columns)
+            figures_of = (_told(row[flow.value][figure], form) for _, flow, figure, form in columns)
             table.append([name, f"{row['count']:,}", *figures_of])
         table += [["together", "", *totals], ["shared decoders", "", *shared]]
         say(f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}")
@@ -167,6 +167,10 @@ def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path |
     if report is not None:
         with written(report) as file:
             file.write(json.dumps({"conditions": CONDITIONS, "engines": every}, indent=1).encode())
+
+
+def _told(figure: float | None, form: str) -> str:
+    return "-" if figure is None else format(figure, form)
 
 
 def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
@@ -217,7 +221,7 @@ def _show(rows: Sequence[dict[str, Any]], flows: Sequence[Flow]) -> None:
     header = ["unit", "cuts", "contexts", *(head for head, *_ in columns)]
     table = [
         [row["unit"], str(len(row["cuts"])), "-" if row["datapath"] else str(row["contexts"])]
-        + [format(row[flow.value][figure], form) for _, flow, figure, form in columns]
+        + [_told(row[flow.value][figure], form) for _, flow, figure, form in columns]
         for row in rows
     ]
     print_table(header, table, right=range(1, len(header)))

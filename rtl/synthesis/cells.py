@@ -199,5 +199,5 @@ def area(parts: Sequence[FlatModule], fmax: bool, seconds: float = 900) -> Area:
     if not fmax:
         return Area(gates, flipflops, depth)
     placed = [ecp5(part.text, part.top, seconds) for part in parts]
-    slowest = min(figures.megahertz for figures in placed)
+    slowest = min((figures.megahertz for figures in placed if figures.megahertz is not None), default=None)
     return Area(gates, flipflops, depth, sum(figures.comb for figures in placed), slowest)

@@ -163,12 +163,12 @@ class Ecp5:
     """Size and speed of a design from Yosys and nextpnr on an ECP5-85F, speed 6, without its multipliers.
 
     comb: LUTs of four inputs, carries' among them. megahertz: the highest clock rate, out of context: paths from the
-    inputs to the first register, and from the last to the outputs, are not timed.
+    inputs to the first register, and from the last to the outputs, are not timed. None without a register.
     """
 
     comb: int
     flipflops: int
-    megahertz: float
+    megahertz: float | None
 
 
 def yosys(text: str, script: str, folder: Path, seconds: float) -> None:
@@ -219,9 +219,10 @@ def _ecp5(output: str) -> Ecp5:
     """Figures from what nextpnr prints; the clock rate after routing is the last that it names."""
     rates = re.findall(r"Max frequency for clock.*?: ([\d.]+) MHz", output)
     used = dict(re.findall(r"(TRELLIS_\w+):\s+(\d+)/", output))
-    if not rates or "TRELLIS_COMB" not in used:
-        raise FlowFailed("nextpnr printed no clock rate: is there a register in the design?")
-    return Ecp5(int(used["TRELLIS_COMB"]), int(used.get("TRELLIS_FF", 0)), float(rates[-1]))
+    flipflops = int(used.get("TRELLIS_FF", 0))
+    if "TRELLIS_COMB" not in used or bool(flipflops) != bool(rates):
+        raise FlowFailed("nextpnr printed no clock rate, or no cells: is there anything in the design?")
+    return Ecp5(int(used["TRELLIS_COMB"]), flipflops, float(rates[-1]) if rates else None)
 
 
 TOP = "datapath"

@@ -1,0 +1,117 @@
+"""The driver in C: its words are those of the packing in NumPy, and its products through the RTL those of gemm."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from built_presets import others_slow
+from conftest import at_hand
+from engine.engines import engine
+from engine.test_engine_products import ENGINES, operands
+from odd_units import unit
+
+import hwsim
+from hwsim.cosim.build import driven_build
+from hwsim.cosim.engine.project import driver_files, engine_files
+from hwsim.cosim.engine.run import sources
+from hwsim.spec import modes_of
+from hwsim.spec.engine import Engine
+
+HARNESS = Path(__file__).with_name("driver_harness.cpp")
+ORDERED = unit("ordered-blocks")
+DRIVEN = ENGINES | {"an order": engine(ORDERED, addends=ORDERED.operands.addend is not None, columns=2,
+                                       ports={"a": 64, "b": 64, "c": 64, "d": 32})}  # fmt: skip
+
+
+def written(built: Engine, folder: Path, change: tuple[str, str] = ("", "")) -> Path:
+    """The driver in a folder; its C file. change: of its text."""
+    for name, text in driver_files(built).items():
+        assert change[0] in text or name.endswith(".h")
+        (folder / name).write_text(text.replace(*change, 1) if change[0] else text)
+    return next(folder.glob("*.c"))
+
+
+def through(built: Engine, source: Path, given: dict[str, Any], mode: int = 0) -> tuple[int, Any]:
+    """What the driver returns on the Verilated engine, and the product."""
+    hdl = sources(built)
+    sizes = {name: size.width // 8 for name, size in (*built.sizes().items(), ("d", built.results))}
+    defines = [f'HWSIM_DRIVER="{source}"', f"HWSIM_NAME={source.stem}",
+               *(f"HWSIM_{name.upper()}={size}" for name, size in sizes.items()),
+               *(["HWSIM_MODE"] if built.has_modes else []),
+               *(["HWSIM_SCALES"] if built.unit.scale is not None else [])]  # fmt: skip
+    with at_hand():
+        library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, HARNESS, hdl.once, [*defines, *_bytes(source)])))
+    library.driver_open.restype = ctypes.c_void_p
+    bench = ctypes.c_void_p(library.driver_open())
+    arrays = {
+        name: np.ascontiguousarray(array.T if name in ("b", "scale_b") else array) for name, array in given.items()
+    }
+    (m, k), n = given["a"].shape, given["b"].shape[1]
+    product = np.zeros((m, n), f"u{-(-built.unit.output.container_bits // 8)}")
+    pointers = [arrays[name].ctypes.data_as(ctypes.c_void_p) if name in arrays else None
+                for name in ("a", "b", "c", "scale_a", "scale_b")]  # fmt: skip
+    status = library.driver_multiply(bench, mode, *(ctypes.c_size_t(size) for size in (m, n, k)), *pointers,
+                                     product.ctypes.data_as(ctypes.c_void_p))  # fmt: skip
+    library.driver_close(bench)
+    return status, product
+
+
+def _bytes(source: Path) -> list[str]:
+    """The driver's text counts for what is kept of a build."""
+    return [f"HWSIM_TEXT={hashlib.sha256(source.read_bytes()).hexdigest()[:15]}"]
+
+
+def expected(built: Engine, given: dict[str, Any], mode: int) -> Any:
+    names = ("a", "b", "c", "scale_a", "scale_b")
+    found = hwsim.gemm(modes_of(built.unit)[mode], *(given.get(name) for name in names))
+    return found.view(f"u{found.dtype.itemsize}")
+
+
+@pytest.mark.parametrize("what", others_slow(DRIVEN, ["addends"]))
+def test_a_driver_in_c_returns_what_gemm_does(what: str, tmp_path: Path) -> None:
+    built, mode = DRIVEN[what], len(modes_of(DRIVEN[what].unit)) - 1
+    if what == "scales of several rows":
+        built = engine(built.unit.replace({"scale.a.block": [1, 128], "scale.b.block": [128, 1]}), addends=False,
+                       ports={"a": 512, "b": 512, "d": 64})  # fmt: skip
+    fill = built.unit.instruction.fill
+    given = operands(
+        built, (7, 30 if what == "addends" else 384 if built.unit.scale is not None else 3 * fill, 10), mode
+    )
+    status, product = through(built, written(built, tmp_path), given, mode)
+    assert status == 0 and np.array_equal(product, expected(built, given, mode))
+
+
+CHANGES = {
+    "lanes the other way round": ("base + lanes[lane]", "base + lanes[TINY_LANES - 1 - lane]"),
+    "rows of the other slice": ("row = first; row < first", "row = first + 1; row < 1 + first"),
+    "an end that comes a step early": ("at_a.step == steps - 1", "at_a.step == (steps > 1 ? steps - 2 : 0)"),
+    "results of two elements changed": ("bytes_d, (size_t)element *", "bytes_d, (size_t)(element ^ 1) *"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_wrong_driver_is_noticed(what: str, tmp_path: Path) -> None:
+    built = DRIVEN["addends"]
+    given = operands(built, (7, 30, 10))
+    given["a"] %= 0x70  # no NaN hides it
+    given["b"] %= 0x70
+    status, product = through(built, written(built, tmp_path, CHANGES[what]), given)
+    assert status != 0 or not np.array_equal(product, expected(built, given, 0))
+
+
+def test_a_project_of_an_engine_compiles_without_a_warning(tmp_path: Path) -> None:
+    files = engine_files(ENGINES["modes"], 2.0, "1.0")
+    assert list(files) == ["tiny.core", "tiny.sdc", "tiny.h", "tiny.c"]
+    assert "TINY_MODE_E4M3" in files["tiny.h"] and ENGINES["modes"].digest in files["tiny.h"]
+    assert [line for name in ("tiny.h", "tiny.c") for line in files[name].splitlines() if len(line) > 120] == []
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-ffreestanding"]
+    subprocess.run(["gcc", *flags, "-c", "tiny.c", "-o", "tiny.o"], cwd=tmp_path, check=True)
