@@ -45,7 +45,7 @@ def engine(
     scale_a: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of A's shared scales.")] = None,
     scale_b: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of B's shared scales.")] = None,
     mode: Annotated[str | None, typer.Option(help="Of a unit of several modes, that of the product.")] = None,
-    result: Annotated[str | None, typer.Option(metavar="D.npy", help="Where the product's codes go.")] = None,
+    result: Annotated[str | None, typer.Option(metavar="FILE", help="Where the product's codes go.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
     as_json: AsJson = False,
 ) -> None:
