@@ -13,6 +13,14 @@ from amaranth.lib.wiring import PureInterface
 from hwsim.spec.keys import AlignedLost, Lost
 
 
+def select(values: Sequence[Value], index: Value) -> Value:
+    """values[index]; the last where the index is beyond."""
+    chosen = values[-1]
+    for place in reversed(range(len(values) - 1)):
+        chosen = Mux(index == Const(place, len(index)), values[place], chosen)
+    return chosen
+
+
 def leading_zeros(m: Module, value: Value) -> tuple[Value, list[Value]]:
     """A flag that a value is zero; and how many zeros stand above its leading one, the low bit first.
 

@@ -11,10 +11,12 @@ from amaranth.lib.data import Layout, StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from hwsim.rtl.accumulate import Accumulation, accumulation
+from hwsim.rtl.arithmetic import select
 from hwsim.rtl.methods import datapath, promotion, supports
 from hwsim.rtl.numbers import ProductRanges, factors_layout
+from hwsim.rtl.selector import FactorSelect, selection_layout
 from hwsim.rtl.step import Datapath, assign
-from hwsim.spec import Pipeline, Specified, modes_of
+from hwsim.spec import AnyUnit, Pipeline, SparseUnit, Specified, dense_of, modes_of
 
 
 class SkidBuffer(wiring.Component):
@@ -42,21 +44,25 @@ class SkidBuffer(wiring.Component):
         return m
 
 
-def beat_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
+def beat_layout(unit: AnyUnit, pipeline: Pipeline) -> StructLayout:
     """Payload of a beat, which enters in one cycle; the first field in the low bits, lane 0 first.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     supports(unit).demand()
-    addend = unit.operands.addend
+    dense = dense_of(unit)
+    factors = dict(factors_layout(ProductRanges(dense)).members)
+    factors |= selection_layout(unit).members if isinstance(unit, SparseUnit) else {}
+    addend = dense.operands.addend
     fields = {} if addend is None else {"c": unsigned(addend.container_bits)}
     beat = {"first": 1, "last": 1, "context": unsigned(pipeline.context_bits)}
-    return StructLayout({**factors_layout(ProductRanges(unit)).members, **fields, **beat})
+    return StructLayout({**factors, **fields, **beat})
 
 
-def result_port_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
+def result_port_layout(unit: AnyUnit, pipeline: Pipeline) -> StructLayout:
     """Payload of a result: its code in its container, and the context that it belongs to."""
-    return StructLayout({"result": unsigned(unit.output.container_bits), "context": unsigned(pipeline.context_bits)})
+    bits = dense_of(unit).output.container_bits
+    return StructLayout({"result": unsigned(bits), "context": unsigned(pipeline.context_bits)})
 
 
 def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
@@ -72,14 +78,6 @@ def flight_layout(unit: Specified, pipeline: Pipeline) -> StructLayout:
             # Apart, each is a port by its own name; side by side they would be one, without a name.
             fields = {"scale_a": scales["scale_a"], **fields, "scale_b": scales["scale_b"]}
     return StructLayout(fields)
-
-
-def select(values: Sequence[Value], index: Value) -> Value:
-    """values[index]; the last where the index is beyond."""
-    chosen = values[-1]
-    for place in reversed(range(len(values) - 1)):
-        chosen = Mux(index == Const(place, len(index)), values[place], chosen)
-    return chosen
 
 
 class ContextRegisters:
@@ -178,12 +176,15 @@ class DotUnit(wiring.Component):
     A beat with `first` opens a sum in its context and brings the addend `c`; one with `last` closes it, and its
     result leaves `pipeline.latency` cycles later if nothing holds the output. Any other beat waits, `i.ready` low,
     until the one before it in its context is written back. The whole pipeline stands still while a result waits.
+    Of a sparse unit a selector stands in front of the lanes, and the rest is the dense unit.
 
-    misuse: set, until reset, once a beat was accepted that continues no open sum, or names no context or no mode.
+    misuse: set, until reset, once a beat was accepted that continues no open sum, or names no context, no mode, or no
+    factor of b.
     """
 
-    def __init__(self, unit: Specified, pipeline: Pipeline):
-        self.unit, self.pipeline = unit, pipeline
+    def __init__(self, unit: AnyUnit, pipeline: Pipeline):
+        self.unit, self.pipeline = dense_of(unit), pipeline
+        self.sparse = unit if isinstance(unit, SparseUnit) else None
         super().__init__(
             {
                 "i": In(stream.Signature(beat_layout(unit, pipeline))),
@@ -198,10 +199,14 @@ class DotUnit(wiring.Component):
     def purpose(self) -> str:
         lanes, contexts, latency = self.unit.instruction.lanes, self.pipeline.contexts, self.pipeline.latency
         products = f"{lanes} product{'s' * (lanes > 1)}"
+        name = self.unit.name
+        if self.sparse is not None:
+            name, whole = self.sparse.name, self.sparse.sparsity.whole_of(lanes)
+            products = f"{lanes} factors of a, for which metadata select of {whole} of b,"
         sums = f"{contexts} sum{'s' * (contexts > 1)}"
         cycles = f"{latency} cycle{'s' * (latency > 1)}"
         return (
-            f"{self.unit.name}: a beat of {products} enters in a cycle, up to {sums} can be open, and a result leaves "
+            f"{name}: a beat of {products} enters in a cycle, up to {sums} can be open, and a result leaves "
             f"{cycles} after its last beat, or later where out_ready was low."
         )
 
@@ -263,6 +268,9 @@ class DotUnit(wiring.Component):
         modes = modes_of(self.unit)
         if len(modes) & len(modes) - 1:
             exists &= payload.mode < len(modes)
+        of = self.sparse.sparsity.of if self.sparse is not None else 1
+        if of & of - 1:
+            exists &= Cat(index < of for index in payload["metadata"]).all()
         is_open = select(list(opened), payload.context)
         with m.If(accept & (~exists | ~(payload.first | is_open))):
             m.d.sync += self.misuse.eq(1)
@@ -305,12 +313,21 @@ class DotUnit(wiring.Component):
     def _operands(self, m: Module, path: Datapath, advance: Value, continues: Value) -> None:
         m.d.comb += [path.enable.eq(advance), path.i.chain.eq(continues)]
         payload = self.beats.payload
+        selected = None if self.sparse is None else self._selected(m, self.sparse)
         for field in path.i.signature.members:
             if field in {"c", "mode"}:
                 m.d.comb += getattr(path.i, field).eq(payload[field])
             elif field not in {"carried", "chain"}:
                 signals = getattr(path.i, field)
-                m.d.comb += [element.eq(payload[field][index]) for index, element in enumerate(signals)]
+                values = payload[field] if selected is None or field != "b" else selected
+                m.d.comb += [element.eq(values[index]) for index, element in enumerate(signals)]
+
+    def _selected(self, m: Module, unit: SparseUnit) -> Sequence[Signal]:
+        """The factors of b that the metadata of a beat select, one for each lane."""
+        m.submodules.select = one = FactorSelect(unit)
+        for field, signals in (("b", one.i.b), ("metadata", one.i.metadata)):
+            m.d.comb += [signal.eq(self.beats.payload[field][number]) for number, signal in enumerate(signals)]
+        return list(one.o.b)
 
     def _per_context(self, name: str, shape: ShapeLike) -> ContextRegisters:
         return ContextRegisters(name, shape, self.pipeline.contexts)

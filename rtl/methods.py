@@ -12,6 +12,7 @@ from hwsim.rtl.rounded import chain_datapath, tree_datapath
 from hwsim.rtl.step import Datapath
 from hwsim.spec import (
     AlignedSum,
+    AnyUnit,
     EvenOddSum,
     ExactSum,
     PairwiseSum,
@@ -19,10 +20,12 @@ from hwsim.spec import (
     Specified,
     Support,
     Unit,
+    dense_of,
     implemented,
     of_modes,
 )
 from hwsim.spec.sums import ExactSubgroup
+from hwsim.spec.support import in_beats
 
 # Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group
 # before, to a result's code and what is carried on.
@@ -35,9 +38,9 @@ METHODS: Mapping[type, Callable[[Specified, Sequence[str], bool], Datapath]] = {
 }
 
 
-def supports(unit: Specified) -> Support:
+def supports(unit: AnyUnit) -> Support:
     """The RTL's support of a unit, or of its modes; it lacks first of all what no implementation has."""
-    return of_modes(unit, _supports)
+    return in_beats(unit, of_modes(dense_of(unit), _supports))
 
 
 def _supports(unit: Unit) -> Support:

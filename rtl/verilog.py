@@ -17,21 +17,21 @@ from hwsim.rtl.hierarchy import PLAIN, Style, modules
 from hwsim.rtl.hierarchy.names import KEYWORDS, package
 from hwsim.rtl.hierarchy.netlist import rtlil_of
 from hwsim.rtl.methods import supports
-from hwsim.spec import Pipeline, Specified, as_yaml
+from hwsim.spec import AnyUnit, Pipeline, as_yaml, dense_of
 
 LICENCE = "Apache-2.0"  # of what is written, as of hwsim
 # Verilator wants a file for each module, of its name; here they are read one after another.
 ONE_FILE = "// verilator lint_off DECLFILENAME\n\n"
 
 
-def cost(unit: Specified) -> Cost:
+def cost(unit: AnyUnit) -> Cost:
     """The cost of writing a unit's Verilog, as measured with e5m2 products and 64 to 1,024 lanes."""
-    lanes = unit.instruction.lanes
+    lanes = dense_of(unit).instruction.lanes
     memory, seconds = 200 * MIB + lanes * 3 * MIB / 2, lanes * 0.07
     return Cost(f"the Verilog of {lanes:,} lanes", memory, seconds, "a unit of fewer lanes takes less")
 
 
-def top_name(unit: Specified) -> str:
+def top_name(unit: AnyUnit) -> str:
     """The module's name: `module_name` of the unit's."""
     return module_name(unit.name)
 
@@ -50,7 +50,7 @@ def convert(component: Component, name: str) -> str:
     return ONE_FILE + modules(component, name).text
 
 
-def unit_rtlil(unit: Specified, pipeline: Pipeline) -> str:
+def unit_rtlil(unit: AnyUnit, pipeline: Pipeline) -> str:
     """A unit as Amaranth elaborates it, in RTLIL; its top is called `top_name(unit)`.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
@@ -60,7 +60,7 @@ def unit_rtlil(unit: Specified, pipeline: Pipeline) -> str:
     return rtlil_of(DotUnit(unit, pipeline), top_name(unit))
 
 
-def verilog(unit: Specified, pipeline: Pipeline, style: Style = PLAIN, *, package_apart: bool = False) -> str:
+def verilog(unit: AnyUnit, pipeline: Pipeline, style: Style = PLAIN, *, package_apart: bool = False) -> str:
     """A unit as Verilog: a module a step, lanes as instances; ports clk, rst, in_*, out_* and misuse.
 
     style: of registers and ports. Its package stands before the modules, unless it is `package_apart`.
@@ -104,9 +104,9 @@ def style_options(style: Style) -> tuple[str, ...]:
     return (*reset_option, *["--clock-enable"] * style.clock_enable, *["--package"] * style.package)
 
 
-def unit_package(unit: Specified, pipeline: Pipeline) -> str:
+def unit_package(unit: AnyUnit, pipeline: Pipeline) -> str:
     """A unit's package: its sizes, and its beats and results as structs."""
-    sizes = {"LANES": unit.instruction.lanes, "LATENCY": pipeline.latency, "CONTEXTS": pipeline.contexts}
+    sizes = {"LANES": dense_of(unit).instruction.lanes, "LATENCY": pipeline.latency, "CONTEXTS": pipeline.contexts}
     types = {
         "beat_t": ("What enters in a cycle; element 0 is lane 0.", beat_layout(unit, pipeline)),
         "result_t": ("A result, and the sum's context.", result_port_layout(unit, pipeline)),

@@ -1,7 +1,8 @@
-"""Cases captured from real GPUs (Khattak and Mikaitis, MATLAB-tensor-core), with the GPU's results."""
+"""Cases captured from real GPUs, with their results: of dense units by Khattak and Mikaitis (MATLAB-tensor-core)."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +14,10 @@ if TYPE_CHECKING:  # `hwsim doctor` looks for the file where NumPy may be broken
     from numpy.typing import NDArray
 
     from hwsim.cases.case import Case
-    from hwsim.spec import Unit
+    from hwsim.spec import SparseUnit, Unit
 
 VARIABLE = "HWSIM_SILICON"
-FILE = "captured.npz"
+FILE, SPARSE_FILE = "captured.npz", "h200_sparse.npz"
 
 
 def folders(folder: str | Path | None = None) -> list[Path]:
@@ -25,9 +26,9 @@ def folders(folder: str | Path | None = None) -> list[Path]:
     return [Path(name) for name in named if name]
 
 
-def silicon(folder: str | Path | None = None) -> Path | None:
+def silicon(folder: str | Path | None = None, file: str = FILE) -> Path | None:
     """The file of captured results in a folder, or in one that HWSIM_SILICON names; None where there is none."""
-    return next((path for place in folders(folder) if (path := place / FILE).is_file()), None)
+    return next((path for place in folders(folder) if (path := place / file).is_file()), None)
 
 
 HALF = (("f16", "f32"), ("bf16", "f32"), ("tf32", "f32"), ("f16", "f16"))
@@ -75,6 +76,41 @@ def captured_cases(unit: Unit, folder: str | Path | None = None) -> list[tuple[C
             (Case(f"{gpu}/{index:04}", (*row, *rest), (*column, *rest), addend), code)
             for index, (row, column, addend, code) in enumerate(zip(a, b, c, d, strict=True))
         ]
+    return cases
+
+
+# Of a sparse unit the factors' format in the file, the result's, and what is left out: products of K in two parts.
+SPARSE = {"hopper-wgmma-sp-e4m3-f32": ("e4m3", "float32"), "hopper-wgmma-sp-int8-i32": ("int8", "int32")}
+IN_PARTS = "segment_k_on"
+
+
+def sparse_captured(unit: SparseUnit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
+    """Every captured case of a sparse unit, an element of cuSPARSELt's products, and the code that the GPU returned.
+
+    folder: as of `captured_cases`.
+    """
+    import numpy as np
+
+    from hwsim.cases.case import Case
+    from hwsim.compute.sparse import compress
+
+    path = silicon(folder, SPARSE_FILE)
+    if path is None or unit.name not in SPARSE:
+        return []
+    (factors, result), cases = SPARSE[unit.name], list[tuple[Case, int]]()
+    with np.load(path) as arrays:
+        for call in json.loads(str(arrays["facts"]))["calls"]:
+            product, _, of = call["name"].rpartition("/")
+            parted = factors == "e4m3" and any(IN_PARTS in kernel for kernel in call["kernels"])
+            if not product.startswith(f"sparse-{factors}-") or of != result or parted:
+                continue
+            kept, b = compress(unit, arrays[f"{product}/a"]), arrays[f"{product}/b"].tolist()
+            rows = list(zip(kept.codes.tolist(), kept.metadata.tolist(), strict=True))
+            d = arrays[f"{call['name']}/d"]
+            for i, j in np.ndindex(*d.shape):
+                a, metadata = rows[i]
+                case = Case(f"h200/{product}-{i}-{j}", tuple(a), tuple(b[j]), metadata=tuple(metadata))
+                cases.append((case, int(d[i, j])))
     return cases
 
 

@@ -16,14 +16,16 @@ from hwsim.formats import Format, container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
-from hwsim.model.definition import Definition, dot_in_modes
+from hwsim.model.definition import Definition, dot_in_modes, selected
 from hwsim.model.record import Explanation
 from hwsim.spec import (
     AlignedSum,
+    AnyUnit,
     ExactSum,
     ModalUnit,
     NotImplementedYet,
     RoundedSum,
+    SparseUnit,
     Specified,
     Support,
     Unit,
@@ -40,6 +42,7 @@ class Case:
     id: its name, unique in its suite. a, b: codes, a multiple of `instruction.fill` of them. c: the addend's code.
     scale_a, scale_b: a code for each block along K; empty for an unscaled unit.
     modes: of a unit of several, the number of the mode of each group; empty for a unit of one.
+    metadata: of a sparse unit, the indices of what a keeps; b then has all factors, also those that are not selected.
     """
 
     id: str
@@ -49,10 +52,18 @@ class Case:
     scale_a: tuple[int, ...] = ()
     scale_b: tuple[int, ...] = ()
     modes: tuple[int, ...] = ()
+    metadata: tuple[int, ...] = ()
 
 
-def beats(unit: Specified, case: Case, context: int = 0) -> Iterator[Beat]:
+def beats(unit: AnyUnit, case: Case, context: int = 0) -> Iterator[Beat]:
     """A case as the beats that bring it into a unit, in order."""
+    if isinstance(unit, SparseUnit):
+        rule, lanes = unit.sparsity, unit.dense.instruction.lanes
+        for index, beat in enumerate(beats(unit.dense, case, context)):
+            whole, runs = rule.whole_of(lanes), lanes // rule.run
+            b, metadata = (side[index * n : (index + 1) * n] for side, n in ((case.b, whole), (case.metadata, runs)))
+            yield replace(beat, b=b, metadata=metadata)
+        return
     lanes = unit.instruction.lanes
     count = len(case.a) // lanes
     for index in range(count):
@@ -69,6 +80,11 @@ def beats(unit: Specified, case: Case, context: int = 0) -> Iterator[Beat]:
             context=context,
             mode=case.modes[index] if case.modes else 0,
         )
+
+
+def multiplied(unit: SparseUnit, case: Case) -> Case:
+    """A case of a sparse unit as one of its dense unit: what is selected."""
+    return replace(case, b=tuple(selected(unit.sparsity, case.b, case.metadata)), metadata=())
 
 
 def addend_mask(unit: Specified) -> int:

@@ -29,7 +29,7 @@ from hwsim.cli.arguments import (
 from hwsim.cli.output import TellAsJson, print_table, say
 from hwsim.cli.progress import played
 from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
-from hwsim.spec import Unit, load_specified, load_unit, pipeline
+from hwsim.spec import Unit, load_any, load_unit, pipeline
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
@@ -185,7 +185,7 @@ def ours(
     from hwsim.cosim.unitdesign import design_of
 
     steps = split(cuts)
-    units = {name: load_specified(name) for name in names}
+    units = {name: load_any(name) for name in names}
     built = {name: pipeline(units[name], steps, contexts, register_ready=register_ready) for name in names}
     designs = [design_of(units[name], built[name], name, style) for name in names]
     return tables_design(units), *designs

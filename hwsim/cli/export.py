@@ -13,7 +13,7 @@ from hwsim.base.files import written_texts
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import say
-from hwsim.spec import load_unit
+from hwsim.spec import SparseUnit, load_any, load_unit
 
 
 @app.command("export-c")
@@ -35,7 +35,9 @@ def export_c(
     # Its templates take a while to load, which the other commands need not wait for.
     from hwsim.compute.c import export_c
 
-    _write(output, export_c(load_unit(unit), hwsim.__version__))
+    loaded = load_any(unit)
+    named = loaded if isinstance(loaded, SparseUnit) else load_unit(unit)  # which says more of a unit of several modes
+    _write(output, export_c(named, hwsim.__version__))
 
 
 @app.command("export-sv")

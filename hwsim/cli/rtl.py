@@ -26,7 +26,7 @@ from hwsim.cli.arguments import (
     style_of,
 )
 from hwsim.cli.output import announce, note
-from hwsim.spec import load_specified, pipeline
+from hwsim.spec import load_any, pipeline
 
 MAX_PERIOD = 1_000_000  # ns
 
@@ -77,7 +77,7 @@ def rtl(
         raise InputError(f"--period must be above 0 and below {MAX_PERIOD:,} ns, with --project, not {period:g}")
     if assertions and clock_enable:
         raise InputError("--assertions goes without --clock-enable: they look at every cycle")
-    specified = load_specified(unit)
+    specified = load_any(unit)
     chosen = split(cuts)
     need_amaranth()
     # Amaranth takes a while to import, which the other commands need not wait for.

@@ -9,6 +9,7 @@ from hwsim.base.errors import InputError
 from hwsim.spec import SparseLike, SparseUnit, Support, UnitLike, load_any, load_unit
 
 Implementation = Literal["model", "clock", "kernels", "cuda", "rtl", "c"]
+IN_BEATS: tuple[Implementation, ...] = ("clock", "rtl")  # which take sparse units beat by beat
 # Imported when they are asked: each takes a while.
 HOMES: dict[Implementation, str] = {
     "model": "hwsim.model",
@@ -32,10 +33,11 @@ def supports(unit: UnitLike | SparseLike, by: Implementation) -> Support:
     """
     if by not in HOMES:
         raise InputError(f"by must be one of {', '.join(HOMES)}, not {by!r}")
-    loaded = load_any(unit)
-    if isinstance(loaded, SparseUnit):
-        if by not in ("model", "kernels"):
-            return Support(loaded.name, "is not implemented yet", ("sparsity",))
-        unit = loaded.dense
-    support: Support = import_module(HOMES[by]).supports(load_unit(unit))
+    loaded, home = load_any(unit), import_module(HOMES[by])
+    if not isinstance(loaded, SparseUnit):
+        support: Support = home.supports(load_unit(unit))
+    elif by == "cuda":
+        support = Support(loaded.name, "is not implemented yet", ("sparsity",))
+    else:
+        support = home.supports(loaded if by in IN_BEATS else loaded.dense)
     return support

@@ -29,7 +29,7 @@ from hwsim.rtl import (
     top_name,
     unit_package,
 )
-from hwsim.spec import Pipeline, Specified
+from hwsim.spec import AnyUnit, Pipeline
 from hwsim.tb.fields import Field
 from hwsim.tb.job import INDEX
 
@@ -114,7 +114,7 @@ class PortMap:
         return context, self.result.take(words)
 
 
-def port_map(unit: Specified, pipeline: Pipeline, style: Style = PLAIN) -> PortMap:
+def port_map(unit: AnyUnit, pipeline: Pipeline, style: Style = PLAIN) -> PortMap:
     """The ports of the RTL that hwsim generates."""
     return PortMap(
         top=top_name(unit),
@@ -306,7 +306,7 @@ def checks(ports: PortMap) -> str:
     )
 
 
-def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str, str]:
+def bound_checks(unit: AnyUnit, pipeline: Pipeline, style: Style) -> dict[str, str]:
     """The assertions of a unit's ports, by the name of their file.
 
     There are none with a clock enable: they look at every cycle, also at those in which nothing happens.
@@ -317,7 +317,7 @@ def bound_checks(unit: Specified, pipeline: Pipeline, style: Style) -> dict[str,
     return {f"{ports.top}_checks.sv": checks(ports)}
 
 
-def project_files(unit: Specified, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
+def project_files(unit: AnyUnit, pipeline: Pipeline, style: Style, period: float, version: str) -> dict[str, str]:
     """The files beside `TOP.sv`, by name. period: of the clock, in ns. version: hwsim's."""
     top = top_name(unit)
     packages = {f"{top}_pkg.sv": unit_package(unit, pipeline)} if style.package else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwsim.base.text import counted
 from hwsim.cases.bins import declare as bins
@@ -12,13 +12,15 @@ from hwsim.cases.bins import plan as functional
 from hwsim.cases.bins.covering import Covered, covered
 from hwsim.cases.bins.plan import plan
 from hwsim.cases.case import Case
+from hwsim.cases.selection import as_dense, indices_words, ordered, selections
 from hwsim.cocotb.coverage import Coverage
 from hwsim.cosim.design import Compared, Cycle, DotDesign, Played
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import takes
-from hwsim.cosim.unitdesign import ModalDesign
+from hwsim.cosim.unitdesign import ModalDesign, SparseDesign
 from hwsim.explain import CoverageGroup, Kills
 from hwsim.explain.mistakes.kills import kept_kills
+from hwsim.explain.record import coverage_groups
 from hwsim.model.clock import Beat
 from hwsim.spec import NotImplementedYet
 from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID
@@ -136,11 +138,48 @@ def design_coverage(design: DotDesign, seed: int, played: Sequence[Played]) -> l
     for play in played:
         traffic += port_counts(play.cycles(), design.latency)
     compared = [(play.suite.name, play.compared()) for play in played]
+    if isinstance(design, SparseDesign):
+        return _sparse_coverage(design, seed, compared, traffic)
     parts = list(design.in_modes(compared)) if isinstance(design, ModalDesign) else [(design, compared)]
     try:
         return [unit_coverage(part, seed, cases, traffic) for part, cases in parts]
     except NotImplementedYet:
         return []
+
+
+def _sparse_coverage(
+    design: SparseDesign, seed: int, compared: Sequence[Compared], traffic: Mapping[str, int]
+) -> list[UnitCoverage]:
+    """Coverage of what the dense unit multiplied, and of the selector: every choice of indices in every group."""
+    unit = design.sparse
+    lanes, of_lanes = unit.dense.instruction.lanes // unit.sparsity.kept, Counter[str]()
+    for _, cases in compared:
+        of_lanes.update(_selection(*found) for case in dict.fromkeys(cases) for found in selections(unit, case))
+    every = [_selection(group, pattern) for group in range(lanes) for pattern in ordered(unit.sparsity, falling=True)]
+    (group,) = coverage_groups(
+        [("G13", name, True, "") for name in every],
+        of_lanes,
+        unit=design.name,
+        titles=SELECTED[0],
+        meanings=SELECTED[1],
+    )
+    try:
+        dense = [(name, as_dense(unit, cases)) for name, cases in compared]
+        whole = unit_coverage(design, seed, dense, traffic)
+    except NotImplementedYet:
+        return []
+    return [replace(whole, groups=(*whole.groups, group))]
+
+
+SELECTED = (
+    {"G13": "selection"},
+    {"G13": "Which factors of b the metadata select: a group of a beat, and the indices of what is kept there, as they "
+    "stand in it, also those that do not ascend."},
+)  # fmt: skip
+
+
+def _selection(group: int, pattern: Sequence[int]) -> str:
+    return f"group {group}: {indices_words(pattern)}"
 
 
 def unit_coverage(design: DotDesign, seed: int, played: Iterable[Compared], traffic: Mapping[str, int]) -> UnitCoverage:

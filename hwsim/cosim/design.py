@@ -25,7 +25,7 @@ from hwsim.cosim.bench import ROOM, PortMap
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.heldoperands import NONE_HELD, HeldOperands
 from hwsim.model.clock import Beat
-from hwsim.spec import Specified, Unit
+from hwsim.spec import AnyUnit, Unit
 from hwsim.tb.job import (
     MISSING,
     RESET,
@@ -141,12 +141,12 @@ class Tagged:
     index: int
 
 
-def tag(unit: Specified, number: int, case: Case, context: int) -> Iterator[Tagged]:
+def tag(unit: AnyUnit, number: int, case: Case, context: int) -> Iterator[Tagged]:
     """Yield a case's beats, tagged with its number."""
     return (Tagged(beat, number, index) for index, beat in enumerate(beats(unit, case, context)))
 
 
-def interleave(unit: Specified, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
+def interleave(unit: AnyUnit, cases: Sequence[Case], contexts: int, stream: Stream | None) -> Iterator[Tagged]:
     """Yield the beats of all cases, `contexts` cases at a time, each in a context of its own.
 
     stream: chooses whose turn it is; None takes turns, which keeps a unit with enough contexts busy.

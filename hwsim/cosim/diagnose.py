@@ -15,10 +15,10 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import PureInterface
 from amaranth.sim import Simulator
 
-from hwsim.cases.case import Case, beats, dot, modal_dot
+from hwsim.cases.case import Case, beats, dot, modal_dot, multiplied
 from hwsim.formats import Class, Fields
 from hwsim.model.clock import Beat
-from hwsim.model.definition import Definition
+from hwsim.model.definition import Definition, selected
 from hwsim.model.methods import ExactSoFar
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term, lost_part
@@ -26,12 +26,15 @@ from hwsim.rtl import datapath, promotion
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.exact import ExactRanges
 from hwsim.rtl.numbers import FactorShape, ProductRanges, as_float
+from hwsim.rtl.selector import FactorSelect
 from hwsim.spec import (
     AlignedSum,
+    AnyUnit,
     ExactSum,
     LateInWindow,
     ModalUnit,
     RoundedSum,
+    SparseUnit,
     Specified,
     WindowSum,
     modes_of,
@@ -59,8 +62,10 @@ Inputs = dict[str, Any]
 Values = dict[str, dict[str, Any]]
 
 
-def first_difference(unit: Specified, case: Case) -> Difference | None:
+def first_difference(unit: AnyUnit, case: Case) -> Difference | None:
     """The first stage at which the RTL's arithmetic leaves the model's; None where it never does."""
+    if isinstance(unit, SparseUnit):
+        return _selects(unit, case) or first_difference(unit.dense, multiplied(unit, case))
     modes = tuple(map(Definition, modes_of(unit)))
     explained = modal_dot(unit, modes, case) if isinstance(unit, ModalUnit) else dot(modes[0], case)
     brought = list(beats(unit, case))
@@ -79,6 +84,41 @@ def first_difference(unit: Specified, case: Case) -> Difference | None:
             addition = added[index]
             return Difference(index, addition.stage, f"beat {index}", hex(addition.expected), hex(addition.got))
     return None
+
+
+def _selects(unit: SparseUnit, case: Case) -> Difference | None:
+    """The first lane that gets another factor of b in the RTL."""
+    chain = FactorSelect(unit)
+    brought = list(beats(unit, case))
+    for index, (beat, got) in enumerate(zip(brought, _selected(chain, brought), strict=True)):
+        for lane, (code, other) in enumerate(zip(selected(unit.sparsity, beat.b, beat.metadata), got, strict=True)):
+            if code != other:
+                return Difference(index, "select", f"beat {index}, lane {lane}", hex(code), hex(other))
+    return None
+
+
+def _selected(chain: FactorSelect, brought: Sequence[Beat]) -> list[list[int]]:
+    """The factors of b that the RTL selects of each beat."""
+    codes: list[list[int]] = []
+
+    async def bench(ctx: Any) -> None:
+        for beat in brought:
+            for signals, values in ((chain.i.b, beat.b), (chain.i.metadata, beat.metadata)):
+                for signal, value in zip(signals, values, strict=True):
+                    ctx.set(signal, value)
+            await ctx.delay(1e-9)
+            codes.append(_read(ctx, chain.o.b))
+
+    _simulated(chain, bench)
+    return codes
+
+
+def _simulated(chain: Any, bench: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        simulator = Simulator(chain)
+        simulator.add_testbench(bench)
+        simulator.run()
 
 
 def _code(explained: Explanation, index: int) -> int:
@@ -162,11 +202,7 @@ def _run(chain: Any, every: Sequence[Inputs]) -> list[Values]:
                 {step.name: {field: _read(ctx, getattr(step.o, field)) for field in step.makes} for step in chain.steps}
             )
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        simulator = Simulator(chain)
-        simulator.add_testbench(bench)
-        simulator.run()
+    _simulated(chain, bench)
     return values
 
 

@@ -27,13 +27,13 @@ from hwsim.cosim.fixes import FixSearch
 from hwsim.cosim.minimal import Minimized, Minimizer, explain_mismatch
 from hwsim.cosim.play import BULK, WAVEFORM, command, play_in_bulk, play_simulated
 from hwsim.cosim.report import judge, refusal
-from hwsim.cosim.suites import ModalPlanner, Planner
+from hwsim.cosim.suites import ModalPlanner, Planner, SparsePlanner
 from hwsim.cosim.tables import TablesDesign
 from hwsim.cosim.tools import require
-from hwsim.cosim.unitdesign import ModalDesign, UnitDesign
+from hwsim.cosim.unitdesign import ModalDesign, SparseDesign, UnitDesign
 from hwsim.cosim.waivers import AppliedWaivers
 from hwsim.explain import NAMES, LeftOut, Mismatch, Row, RunReport, WaivedDifference, write_reports
-from hwsim.spec import Specified, as_yaml
+from hwsim.spec import AnyUnit, as_yaml
 
 WORKERS = 2
 ALL_SUITES = "every suite"  # of a simulator that refuses the design
@@ -178,7 +178,7 @@ def _report(options: CosimOptions, found: _Found, seconds: float) -> RunReport:
     )
 
 
-def _specified(design: DotDesign) -> Specified:
+def _specified(design: DotDesign) -> AnyUnit:
     return design.built if isinstance(design, UnitDesign) else design.unit
 
 
@@ -283,6 +283,8 @@ class _Run:
         seed, asked = self.options.seed, self.options.suites
         if isinstance(design, ModalDesign):
             return ModalPlanner(design, seed, asked)
+        if isinstance(design, SparseDesign):
+            return SparsePlanner(design, seed, asked)
         return Planner(design, seed, asked.and_without(design.skipped_suites))
 
     def _build(self, design: Design, simulator: str) -> list[str]:

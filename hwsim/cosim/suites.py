@@ -8,17 +8,22 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 
+import numpy as np
+
 from hwsim.base.text import counted
 from hwsim.cases.bins.covering import covering, directed
+from hwsim.cases.captured import sparse_captured
 from hwsim.cases.case import Case, dot, fill
 from hwsim.cases.drawing import Stream
 from hwsim.cases.matrices import gemm_cases, gemm_problem
 from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
+from hwsim.cases.selection import placed, selection_cases
 from hwsim.compute.gemm import gemm
+from hwsim.compute.sparse import compress
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Traffic
 from hwsim.cosim.play import BULK
-from hwsim.cosim.unitdesign import ModalDesign
+from hwsim.cosim.unitdesign import ModalDesign, SparseDesign
 from hwsim.explain import LeftOut
 from hwsim.explain.silicon.results import known_cases
 from hwsim.formats import codes_of
@@ -349,6 +354,73 @@ class ModalPlanner(Planner):
         )
 
 
-def _rest(cases: Sequence[Case], some: Sequence[Case], why: str) -> tuple[tuple[str, int], ...]:
+EVERY_SELECTION = f"{SuiteKind.DIRECTED.suite}, selections"  # through each lane
+MOST_SELECTED = {"verilator": MOST_CASES, "icarus": 256}
+
+
+class SparsePlanner(Planner):
+    """Makes the suites of one design of a sparse unit: the dense unit's among other factors, and its selector's."""
+
+    design: SparseDesign
+
+    def suites(self, driver: str, count: int | None) -> list[Suite]:
+        """The suites of a driver. Those that are not made are added to `skipped`."""
+        made = super().suites(driver, count)
+        return [suite if suite.cases[0].metadata else self._placed(suite) for suite in made]
+
+    def _placed(self, suite: Suite) -> Suite:
+        drawn = placed(self.design.sparse, suite.cases, self.stream(f"{suite.name}, metadata"), falling=True)
+        return replace(suite, cases=tuple(drawn))
+
+    def simulated(self, simulator: str, count: int | None) -> Iterator[Suite]:
+        yield from super().simulated(simulator, count)
+        if not self.asked.left_out(SuiteKind.DIRECTED):
+            every = selection_cases(self.design.sparse, self.stream(EVERY_SELECTION), falling=True)
+            some = every[:: -(-len(every) // MOST_SELECTED[simulator]) | 1]  # odd, so that each group has its turn
+            if some:
+                left_out = _rest(every, some, "Verilator plays all of them")
+                yield Suite(EVERY_SELECTION, tuple(some), left_out=left_out)
+
+    def gemm(self, shape: tuple[int, int, int]) -> Iterator[Suite]:
+        """Yield a matrix product whose first factor is compressed; it must equal `hwsim.gemm` with metadata."""
+        unit, sparse, (m, n, k) = self.design.unit, self.design.sparse, self.within(shape)
+        if not self.wants(SuiteKind.GEMM):
+            return
+        whole = sparse.sparsity.whole_of(k)
+        try:
+            problem = gemm_problem(unit, m, n, whole, self.seed)
+        except NotImplementedYet as error:
+            self.skip(SuiteKind.GEMM.suite, str(error))
+            return
+        kept = compress(sparse, problem.A, prune=True)
+        product = gemm(sparse, kept.codes, problem.B, problem.C, metadata=kept.metadata)
+        cases = [
+            replace(case, a=tuple(kept.codes[i].tolist()), metadata=tuple(kept.metadata[i].tolist()))
+            for case, (i, _) in zip(gemm_cases(unit, problem), np.ndindex(m, n), strict=True)
+        ]
+        codes = tuple(codes_of(unit.output, product).ravel().tolist())
+        yield from self._fitting(Suite(f"{SuiteKind.GEMM.suite} {m} x {n} x {whole}", tuple(cases), codes))
+
+    def captured(self, most: int) -> Iterator[Suite]:
+        """Yield results captured of a GPU's sparse instruction, where they are at hand."""
+        known = sparse_captured(self.design.sparse)
+        if known and self.wants(SuiteKind.CAPTURED):
+            beats = sum(len(case.a) for case, _ in known) // self.design.products
+            step = max(-(-len(known) // most), -(-beats // MOST_GEMM_BEATS)) | 1
+            cases, codes = zip(*known[::step], strict=True)
+            left_out = _rest(known, cases, f"one in {step} is played")
+            yield from self._fitting(Suite(SuiteKind.CAPTURED.suite, cases, codes, left_out=left_out))
+
+    def _fitting(self, suite: Suite) -> Iterator[Suite]:
+        """Yield a suite of whole cases in parts that one run holds."""
+        rows, first = list(zip(suite.cases, suite.expected or (), strict=True)), suite.name
+        parts = list(fitting(rows, lambda row: len(row[0].a) // self.design.products, MOST_CASES))
+        for number, part in enumerate(parts):
+            cases, codes = zip(*part, strict=True)
+            name = f"{first}, part {number + 1}" if len(parts) > 1 else first
+            yield replace(suite, name=name, cases=cases, expected=codes, left_out=() if number else suite.left_out)
+
+
+def _rest(cases: Sequence[object], some: Sequence[object], why: str) -> tuple[tuple[str, int], ...]:
     """The count of left-out cases and the reason, where a suite has only some of the cases."""
     return ((why, len(cases) - len(some)),) if len(some) < len(cases) else ()

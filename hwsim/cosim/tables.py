@@ -16,7 +16,7 @@ from hwsim.formats import formats as catalogue
 from hwsim.formats.codes import all_codes, is_padded
 from hwsim.model.terms import product
 from hwsim.rtl import FormatBench, convert, decode_fields, port_names, product_fields
-from hwsim.spec import Specified, Unit, modes_of
+from hwsim.spec import AnyUnit, Unit, dense_of, modes_of
 from hwsim.tb.job import CodeTable, Script
 
 PAIRS = (("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e3m2", "e3m2"), ("e2m3", "e2m3"), ("e2m1", "e2m1"))
@@ -83,9 +83,9 @@ class TablesDesign(Design):
         return [Play(Suite(name), Script(name, table)) for name, table in tables.items()]
 
 
-def tables_design(units: Mapping[str, Specified]) -> TablesDesign:
+def tables_design(units: Mapping[str, AnyUnit]) -> TablesDesign:
     """The tables of all formats, also those of units and of their modes. units: by their names on a command line."""
-    formats, pairs = bench_formats(mode for unit in units.values() for mode in modes_of(unit))
+    formats, pairs = bench_formats(mode for unit in units.values() for mode in modes_of(dense_of(unit)))
     return TablesDesign(
         name="all formats", folder="formats", words=tuple(units), suites="tables", formats=formats, pairs=pairs
     )

@@ -17,7 +17,7 @@ from hwsim.cosim.bench import PortMap
 from hwsim.cosim.design import BURST, FULL, Play, Suite, Tagged, Traffic, tag
 from hwsim.formats.blocks import one_code
 from hwsim.model.clock import PipelinedUnit
-from hwsim.spec import Pipeline, Specified
+from hwsim.spec import AnyUnit, Pipeline, SparseUnit, Specified, dense_of
 from hwsim.tb.job import HOLD, READY, RESET, SEEN_MISUSE, SEEN_READY, SEEN_VALID, VALID, Script, Trace, result_rows
 
 RESET_CYCLES = 2
@@ -26,7 +26,7 @@ HELD = 0.25  # how often the clock is not enabled
 
 def record(
     suite: Suite,
-    unit: Specified,
+    unit: AnyUnit,
     pipeline: Pipeline,
     ports: PortMap,
     order: Iterable[Tagged],
@@ -44,7 +44,7 @@ def record(
     return recorder.play(suite, ports)
 
 
-def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
+def record_handshake(suite: Suite, unit: AnyUnit, pipeline: Pipeline, ports: PortMap, stream: Stream) -> Play:
     """Record the states of the handshake that random traffic does not bring.
 
     These are a bubble at each stage, a standstill with every stage full, reset in flight and while a result waits,
@@ -111,7 +111,7 @@ def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: P
     recorder.drain()
     for number, case in enumerate(cases):
         # A beat that waits for its context.
-        if len(case.a) > unit.instruction.lanes:
+        if len(case.a) > dense_of(unit).instruction.lanes:
             for item in tag(unit, number, case, 0):
                 offer(item)
             recorder.drain()
@@ -128,15 +128,17 @@ def record_handshake(suite: Suite, unit: Specified, pipeline: Pipeline, ports: P
     return recorder.play(replace(suite, cases=(*cases, *(alone(unit, case) for case in cases))), ports)
 
 
-def alone(unit: Specified, case: Case) -> Case:
+def alone(unit: AnyUnit, case: Case) -> Case:
     """Return the first beat of a case as a case of its own.
 
     Where an instruction takes its products in an order of its own, zeros under scales of 1 stand for those of its
     other beats.
     """
-    lanes, first, name = unit.instruction.lanes, next(beats(unit, case)), f"{case.id}, its first beat"
+    lanes, first, name = dense_of(unit).instruction.lanes, next(beats(unit, case)), f"{case.id}, its first beat"
     if len(case.a) == lanes:
         return case
+    if isinstance(unit, SparseUnit):
+        return Case(name, first.a, first.b, case.c, metadata=first.metadata)
     if unit.instruction.order == "sequential":
         return Case(name, first.a, first.b, case.c, first.scale_a, first.scale_b, case.modes[:1])
     here, every = unit.instruction.indices(0), range(unit.instruction.k)

@@ -1,4 +1,4 @@
-"""Our own RTL as a design, of a unit of one mode or of several: it promises what it does in every cycle."""
+"""Our own RTL as a design, of a unit of one mode, of several, or sparse: it promises what it does in every cycle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hwsim.cases.bins.declare import interface_bins
-from hwsim.cases.case import Case
+from hwsim.cases.case import Case, multiplied
 from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import one_mode, plain
 from hwsim.cosim.bench import PUBLIC, TOP, bench, port_map
@@ -18,7 +18,7 @@ from hwsim.cosim.design import AMARANTH, Compared, DotDesign, Play, Suite, inter
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.trace import record, record_handshake
 from hwsim.rtl import PLAIN, Style, pipeline_options, style_options, supports, verilog
-from hwsim.spec import ModalUnit, Pipeline, Specified, Unit, steps
+from hwsim.spec import AnyUnit, ModalUnit, Pipeline, SparseUnit, Unit, steps
 from hwsim.spec import pipeline as usual_pipeline
 
 
@@ -26,11 +26,12 @@ from hwsim.spec import pipeline as usual_pipeline
 class UnitDesign(DotDesign):
     """The RTL that hwsim generates for a unit.
 
-    built: what it is generated of: the unit, or one of several modes, of which `unit` is the first.
+    built: what it is generated of: the unit, or one of several modes, of which `unit` is the first, or a sparse one,
+    whose dense unit `unit` is.
     """
 
     pipeline: Pipeline
-    built: Specified
+    built: AnyUnit
     style: Style
     cycles: ClassVar[bool] = True
 
@@ -73,7 +74,7 @@ class UnitDesign(DotDesign):
         return "control: alone, the case is right in every stage; see registers, contexts and handshake", None
 
 
-def options(unit: Specified, pipeline: Pipeline, style: Style) -> tuple[str, ...]:
+def options(unit: AnyUnit, pipeline: Pipeline, style: Style) -> tuple[str, ...]:
     """The options of a command line for a pipeline and a style, where they are not the usual ones."""
     usual = pipeline == usual_pipeline(unit)
     return (*(() if usual else pipeline_options(pipeline)), *style_options(style))
@@ -176,11 +177,39 @@ def modal_design(unit: ModalUnit, pipeline: Pipeline, called: str = "", style: S
     return ModalDesign(**{**vars(modes[0]), **fields})
 
 
-def design_of(unit: Specified, built: Pipeline, called: str, style: Style = PLAIN) -> UnitDesign:
-    """Our RTL of a unit, of one mode or of several. called: its name on a command line. style: of its Verilog.
+@dataclass(frozen=True, kw_only=True)
+class SparseDesign(UnitDesign):
+    """The RTL that hwsim generates for a sparse unit. Its cases are the dense unit's, put among other factors of b."""
+
+    sparse: SparseUnit
+
+    def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
+        """The dense unit, its name, and what it multiplies of the case."""
+        return self.unit, self.unit.name, multiplied(self.sparse, case)
+
+
+def sparse_design(unit: SparseUnit, pipeline: Pipeline, called: str = "", style: Style = PLAIN) -> SparseDesign:
+    """Our RTL of a sparse unit. called: the unit's name on a command line; its own name unless given.
+
+    Raises NotImplementedYet for a unit that the RTL cannot build.
+    """
+    supports(unit).demand()
+    called, ports = called or unit.name, port_map(unit, pipeline, style)
+    fields: dict[str, Any] = {
+        "name": unit.name, "folder": unit.name, "words": (called,), "ends": options(unit, pipeline, style),
+        "width": ports.input.width, "called": called, "title": f"hwsim's RTL of {unit.name}", "ports": ports,
+        "built": unit, "sparse": unit,
+    }  # fmt: skip
+    return SparseDesign(**{**vars(unit_design(unit.dense, pipeline, style=style)), **fields})
+
+
+def design_of(unit: AnyUnit, built: Pipeline, called: str, style: Style = PLAIN) -> UnitDesign:
+    """Our RTL of a unit, of one mode, of several, or sparse. called: its name on a command line. style: of its Verilog.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     if isinstance(unit, ModalUnit):
         return modal_design(unit, built, called, style)
+    if isinstance(unit, SparseUnit):
+        return sparse_design(unit, built, called, style)
     return unit_design(unit, built, called, style)

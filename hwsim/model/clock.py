@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from hwsim.base.errors import InputError
-from hwsim.model.definition import Definition, GroupOperands, definition_of
+from hwsim.model.definition import Definition, GroupOperands, definition_of, selected
 from hwsim.model.methods import Carried
-from hwsim.spec import Pipeline, Specified, Support, implemented, modes_of, of_modes
+from hwsim.spec import AnyUnit, Pipeline, SparseUnit, Support, dense_of, implemented, modes_of, of_modes
+from hwsim.spec.support import in_beats
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Beat:
     a, b: a code for each lane. scale_a, scale_b: a code for each `Unit.lanes_of_scale` lanes; empty for an unscaled
     unit. c: the addend's code; counts only where `first`. first: opens a sum in its context. last: closes it.
     mode: of a unit of several, the number of the mode that computes this group; 0 for a unit of one.
+    metadata: of a sparse unit, the indices of what a keeps among all factors of b, which b has here.
     """
 
     a: tuple[int, ...]
@@ -34,6 +36,7 @@ class Beat:
     last: bool = True
     context: int = 0
     mode: int = 0
+    metadata: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ class Result:
     context: int
 
 
-def supports(unit: Specified) -> Support:
+def supports(unit: AnyUnit) -> Support:
     """The cycle-level model's support of a unit or of its modes: that of implementations without readings."""
-    return of_modes(unit, implemented)
+    return in_beats(unit, of_modes(dense_of(unit), implemented))
 
 
 @dataclass(slots=True)
@@ -66,16 +69,18 @@ class _Flying:
 
 
 class PipelinedUnit:
-    """A unit, cycle by cycle; of several modes, each beat by the definition of its own mode.
+    """A unit, cycle by cycle; of several modes, each beat by the definition of its own mode; of a sparse unit, each by
+    the dense one's, of the factors of b that its metadata select.
 
     In each cycle: look at `valid`, `result` and `ready`, then `tick`. Cycle 0 is the first after reset is released.
     Raises NotImplementedYet for a unit that `supports` says something lacks of.
     """
 
-    def __init__(self, unit: Specified, pipeline: Pipeline):
+    def __init__(self, unit: AnyUnit, pipeline: Pipeline):
         supports(unit).demand()
-        self.unit, self.pipeline = unit, pipeline
-        self.modes = tuple(map(definition_of, modes_of(unit)))
+        self.unit, self.pipeline = dense_of(unit), pipeline
+        self.sparsity = unit.sparsity if isinstance(unit, SparseUnit) else None
+        self.modes = tuple(map(definition_of, modes_of(self.unit)))
         self.reset()
 
     @property
@@ -130,6 +135,7 @@ class PipelinedUnit:
 
     def _accept(self, beat: Beat) -> _Flying:
         exists = beat.context < self.pipeline.contexts and beat.mode < len(self.modes)
+        exists &= self.sparsity is None or max(beat.metadata) < self.sparsity.of
         if not exists or not (beat.first or self._contexts[beat.context].open):
             self.misuse = True
         context = self._contexts[min(beat.context, self.pipeline.contexts - 1)]
@@ -139,7 +145,8 @@ class PipelinedUnit:
 
     def _step(self, beat: Beat, context: _Context) -> None:
         before = self.definition.open(beat.c) if beat.first else context.carried
-        lanes = GroupOperands(beat.a, beat.b, *self.lane_scales(beat))
+        b = beat.b if self.sparsity is None else selected(self.sparsity, beat.b, beat.metadata)
+        lanes = GroupOperands(beat.a, b, *self.lane_scales(beat))
         mode = self.modes[min(beat.mode, len(self.modes) - 1)]
         context.carried = mode.step(before, lanes, beat.last).carried
 

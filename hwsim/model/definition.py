@@ -427,7 +427,7 @@ def definition_of(unit: Unit) -> Definition:
 
 
 def selected(rule: Sparsity, b: Sequence[int], indices: Sequence[int]) -> list[int]:
-    """The codes of b that what a keeps is multiplied by. indices: of each run that is kept, among its `of`.
+    """The codes of b that what a keeps is multiplied by. indices: of each run that is kept, among its `of`, as it is.
 
     Raises ValueError where b does not end with the last of these.
     """
@@ -435,7 +435,7 @@ def selected(rule: Sparsity, b: Sequence[int], indices: Sequence[int]) -> list[i
         raise InputError(f"b must have {len(indices) * rule.run * rule.of // rule.keep} factors, not {len(b)}")
     taken: list[int] = []
     for number, index in enumerate(indices):
-        first = (number // rule.keep * rule.of + index) * rule.run
+        first = (number // rule.keep * rule.of + min(index, rule.of - 1)) * rule.run
         taken += b[first : first + rule.run]
     return taken
 

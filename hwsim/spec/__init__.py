@@ -18,7 +18,7 @@ from hwsim.spec.catalog import (
 from hwsim.spec.implementation import Pipeline, pipeline, steps
 from hwsim.spec.keys import Lost, Rounding
 from hwsim.spec.modes import ModalUnit, Mode, Specified, modes_of
-from hwsim.spec.sparse import SparseUnit
+from hwsim.spec.sparse import AnyUnit, SparseUnit, dense_of
 from hwsim.spec.sums import (
     AlignedReadingSum,
     AlignedSum,
@@ -38,6 +38,7 @@ from hwsim.spec.unit import Unit, Unpromised, unpromised
 __all__ = [
     "AlignedReadingSum",
     "AlignedSum",
+    "AnyUnit",
     "EvenOddSum",
     "ExactSum",
     "LateAdd",
@@ -62,6 +63,7 @@ __all__ = [
     "Unpromised",
     "WindowSum",
     "as_yaml",
+    "dense_of",
     "described",
     "families",
     "implemented",

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat
 from hwsim.spec.modes import Specified
+from hwsim.spec.sparse import AnyUnit, dense_of
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
@@ -152,16 +153,18 @@ def _default_cuts(unit: Specified) -> tuple[str, ...]:
 
 
 def pipeline(
-    unit: Specified, cuts: tuple[str, ...] | None = None, contexts: int | None = None, *, register_ready: bool = False
+    unit: AnyUnit, cuts: tuple[str, ...] | None = None, contexts: int | None = None, *, register_ready: bool = False
 ) -> Pipeline:
     """A pipeline for a unit; without `cuts` it has four register stages, or five with promotion.
 
+    A sparse unit's steps are those of its dense one: its selector stands before the first, without a register.
     cuts: in any order; the last step is added. contexts: as many as there are cuts, unless given.
     register_ready: with a buffer for one beat at the input, which makes `i.ready` a register.
     Raises ValueError for a cut that the unit does not have, and for a number of contexts out of range.
     """
-    every = steps(unit)
-    chosen = {*(_default_cuts(unit) if cuts is None else cuts), every[-1]}
+    dense = dense_of(unit)
+    every = steps(dense)
+    chosen = {*(_default_cuts(dense) if cuts is None else cuts), every[-1]}
     if cuts is None and every[-1] != "round":
         chosen.add("round")
     if unknown := sorted(chosen - set(every)):

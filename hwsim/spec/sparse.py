@@ -1,11 +1,16 @@
 """Sparse units: a keeps some of its factors, metadata says which, and a dense unit multiplies these by factors of b.
 
 What a does not keep takes no part at all: it is no term of a sum, and no zero beside an infinity of b.
+
+Indices that are kept together ascend: GPUs leave undefined what others do, and arrays that have others are refused.
+Hardware and the definition take every index by itself, as it is: in whatever order, and also if two are the same. One
+that is not below `of`, where that is no power of two, is misuse, and takes the last run.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from itertools import combinations
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +22,7 @@ from hwsim.formats.codes import Codes, element
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.arguments import shape_error
 from hwsim.spec.keys import EvidenceWord, Positive, SpecPart
+from hwsim.spec.modes import Specified
 from hwsim.spec.unit import Unit
 
 
@@ -43,6 +49,20 @@ class Sparsity(SpecPart):
         """Factors of b beside `kept` ones of a."""
         return self.of * self.run
 
+    @property
+    def index_bits(self) -> int:
+        """Bits of an index."""
+        return (self.of - 1).bit_length()
+
+    def whole_of(self, kept: int) -> int:
+        """Factors of b beside so many kept ones of a, which are a multiple of `kept`."""
+        return kept // self.kept * self.whole
+
+    @property
+    def patterns(self) -> list[tuple[int, ...]]:
+        """The indices that may be kept together: each that ascends, in order."""
+        return list(combinations(range(self.of), self.keep))
+
 
 class SparseUnit(SpecPart):
     """A dense unit behind a selection. `dense` says all that the unit returns for what is selected."""
@@ -67,6 +87,21 @@ class SparseUnit(SpecPart):
     def name(self) -> str:
         """The unit's name."""
         return self.unit
+
+    @property
+    def in_whole_beats(self) -> bool:
+        """True if all that is kept together is in one beat, in order: a beat's metadata then select among its own b."""
+        instruction = self.dense.instruction
+        return instruction.order == "sequential" and instruction.lanes % self.sparsity.kept == 0
+
+
+# A unit as hardware has it: dense, of one mode or of several, or sparse.
+AnyUnit: TypeAlias = Specified | SparseUnit
+
+
+def dense_of(unit: AnyUnit) -> Specified:
+    """The unit that multiplies what a sparse one selects; a dense unit is that itself."""
+    return unit.dense if isinstance(unit, SparseUnit) else unit
 
 
 class Compressed(NamedTuple):

@@ -9,6 +9,7 @@ from hwsim.base.errors import InputError
 from hwsim.formats import ExponentFormat, FloatFormat
 from hwsim.formats.kind import Kind
 from hwsim.spec.modes import Specified, modes_of
+from hwsim.spec.sparse import AnyUnit, SparseUnit
 from hwsim.spec.sums import AlignedReadingSum, LateAdd, RoundedSum
 from hwsim.spec.unit import Unit
 
@@ -51,6 +52,18 @@ def of_modes(unit: Specified, supports: Callable[[Unit], Support]) -> Support:
     """The support of the first mode that an implementation lacks; else of the first mode. supports: of a unit."""
     answers = [supports(mode) for mode in modes_of(unit)]
     return next((answer for answer in answers if not answer), replace(answers[0], unit=unit.name))
+
+
+def in_beats(unit: AnyUnit, dense: Support) -> Support:
+    """Support of a unit by hardware, by that of its dense unit: a sparse unit must select within each beat."""
+    if not isinstance(unit, SparseUnit):
+        return dense
+    if not dense or unit.in_whole_beats:
+        return replace(dense, unit=unit.name)
+    rule, instruction = unit.sparsity, unit.dense.instruction
+    parted = f"sparsity of {rule.kept} kept together in groups of {instruction.lanes}"
+    lacks = parted if instruction.order == "sequential" else "sparsity with instruction.order other than sequential"
+    return Support(unit.name, "is in the model, but not in hardware yet", (lacks,))
 
 
 def implemented(unit: Unit) -> Support:

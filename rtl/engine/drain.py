@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwsim.rtl.dot_unit import select
+from hwsim.rtl.arithmetic import select
 from hwsim.spec.engine import Engine
 
 

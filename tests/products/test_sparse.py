@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 import hwsim
 import hwsim.model
+from hwsim.compute import sparse as products
 from hwsim.formats.codes import container_dtype
-from hwsim.spec import SparseUnit, as_yaml, load_sparse, sparse_presets
+from hwsim.spec import SparseUnit, as_yaml, load_sparse, sparse, sparse_presets
 
 RULES = {"e4m3": "hopper-wgmma-sp-e4m3-f32", "tf32": "hopper-wgmma-sp-tf32-f32", "pairs": "ampere-mma-sp-int4-i32"}
 # One of every instruction and rule, with every kind of factors.
@@ -108,6 +110,32 @@ def test_kernels_compute_many_products() -> None:
     assert np.array_equal(bits(hwsim.gemm(RULES["e4m3"], a, b.T, metadata=metadata, transposed=True)), bits(found))
 
 
+PLACES = "(np.arange(indices.shape[1]) // rule.keep * rule.of + indices) * rule.run"
+MUTANTS = {
+    "the first factors are taken": (PLACES, PLACES.replace("+ indices", "+ indices * 0")),
+    "the bits of an index are swapped": (PLACES, PLACES.replace("+ indices", "+ (indices >> 1 | (indices & 1) << 1)")),
+    "indices of a group are swapped": (
+        PLACES,
+        PLACES.replace("+ indices", "+ indices[:, np.arange(indices.shape[1]) ^ 1]"),
+    ),
+    "a group has the factors of the next": (PLACES, PLACES.replace("rule.keep *", "rule.keep % 2 *")),
+    "lanes are off by one": ("np.arange(rule.run)).reshape", "np.roll(np.arange(rule.run), 1)).reshape"),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_mutants_of_what_kernels_gather_are_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right, wrong = MUTANTS[mutant]
+    source, made = inspect.getsource(sparse.gathered), dict[str, Any]()
+    assert source.count(right) == 1
+    exec(source.replace(right, wrong), vars(sparse), made)
+    a, b, metadata = drawn(load_sparse(RULES["pairs"]), 6, 1, 32, 3)
+    by_model = hwsim.model.dot(RULES["pairs"], a, np.repeat(b.T, 6, axis=0), metadata=metadata)
+    assert np.array_equal(hwsim.gemm(RULES["pairs"], a, b, metadata=metadata)[:, 0], by_model)
+    monkeypatch.setattr(products, "gathered", made["gathered"])
+    assert not np.array_equal(hwsim.gemm(RULES["pairs"], a, b, metadata=metadata)[:, 0], by_model)
+
+
 def test_what_is_not_kept_is_no_zero() -> None:
     e5m2 = hwsim.get_format("e5m2")
     a, b = e5m2.encode([[1, 2, 0, 0]]), e5m2.encode([[3], [4], [np.inf], [np.inf]], overflow="infinity")
@@ -174,10 +202,9 @@ def test_metadata_is_integers() -> None:
 
 def test_what_supports_them() -> None:
     name = RULES["e4m3"]
-    for by in ("clock", "cuda", "rtl", "c"):
-        assert hwsim.supports(name, by).reason == f"unit {name}: sparsity is not implemented yet"  # type: ignore[arg-type]
-    assert hwsim.supports(name, "model")
-    assert hwsim.supports(name, "kernels")
+    assert hwsim.supports(name, "cuda").reason == f"unit {name}: sparsity is not implemented yet"
+    for by in ("model", "kernels", "clock", "rtl", "c"):
+        assert hwsim.supports(name, by)  # type: ignore[arg-type]
 
 
 def test_files_and_keys(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from hwsim.compute.c.unit import UnitInC
 from hwsim.formats import Format
-from hwsim.spec import Unit
+from hwsim.spec import SparseUnit, Unit
 
 WIDTH = 120
 STEP = 4  # of indentation
@@ -98,7 +98,7 @@ NAME = re.compile(r"\b[uU]_(\w+)")
 # What users call; and the functions of each format. Written out where they are defined and in comments.
 PUBLIC = {
     "dot", "takes", "group", "promote", "add_late", "add_in_window", "begin", "step", "end", "index", "first", "next",
-    "stages", "state", "addend", "late_window",
+    "stages", "state", "addend", "late_window", "sparse_dot", "sparse_takes", "selected",
 }  # fmt: skip
 OF_FORMATS = ("decode", "term", "to_f64", "from_f64", "from_f32")
 DEFINED = re.compile(r"^(?:static inline .*?\bu_(\w+)\(|\} u_(\w+);|typedef .*\bu_(\w+);)")
@@ -192,7 +192,7 @@ def _spaced(text: list[str]) -> str:
 MARK = "hwsim export-c"
 
 
-def export_c(unit: Unit, version: str) -> dict[str, str]:
+def export_c(unit: Unit | SparseUnit, version: str) -> dict[str, str]:
     """The files, by name: the same text from the same specification and version.
 
     Raises NotImplementedYet for a unit with a setting that the model or C lacks.

@@ -21,6 +21,7 @@ from hwsim.spec import (
     RoundedSum,
     Rounding,
     SequentialSum,
+    SparseUnit,
     Unit,
     WindowSum,
     as_yaml,
@@ -163,14 +164,18 @@ PRODUCTS = 8  # of an example, at least
 class UnitInC:
     """One unit, as the templates see it.
 
-    version: hwsim's. formats: each once. encoded: the inputs' formats, which numbers are rounded to.
+    version: hwsim's. sparse: the sparse unit whose dense one `u` is, if any. formats: each once. encoded: the inputs'
+    formats, which numbers are rounded to.
     Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
     """
 
-    def __init__(self, unit: Unit, version: str):
+    def __init__(self, given: Unit | SparseUnit, version: str):
+        self.sparse = given if isinstance(given, SparseUnit) else None
+        unit = given.dense if isinstance(given, SparseUnit) else given
         supports(unit).demand()
-        self.u, self.version, self.prefix = unit, version, identifier(unit.name)
-        self.yaml = as_yaml(unit).rstrip().splitlines()
+        self.name, self.summary = given.name, given.summary
+        self.u, self.version, self.prefix = unit, version, identifier(given.name)
+        self.yaml = as_yaml(given).rstrip().splitlines()
         self.group, self.sizes = sized(unit)
         operands, scale = unit.operands, unit.scale
         scales = {} if scale is None else {"scale_a": scale.a.format, "scale_b": scale.b.format}
@@ -513,6 +518,12 @@ class UnitInC:
         return ", ".join([*parts[:2], *["uint32_t c"] * (self.u.operands.addend is not None), *parts[2:]])
 
     @property
+    def sparse_parameters(self) -> str:
+        """The parameters of a sparse dot product that come before the number of factors that are kept."""
+        first, second, *rest = self.dot_parameters.split(", ")
+        return ", ".join([first, second, "const uint8_t *metadata", *rest])
+
+    @property
     def arguments(self) -> str:
         """The names of a group's parameters."""
         return "a, b, scale_a, scale_b" if self.group_scales else "a, b"
@@ -623,6 +634,8 @@ class UnitInC:
         if self.dpi_after:
             codes = [("bit" if name == "chain" else "int unsigned", name) for name in self.dpi_after.split(", ")]
             functions.append(("promote" if self.u.promotion else "add_late", "int unsigned", codes))
+        if self.sparse is not None:
+            functions.append(("sparse_dot", "longint", [*dot[:2], ("byte unsigned[]", "metadata"), *dot[2:]]))
         return functions
 
     def _vectors(self) -> list[tuple[str, str]]:
