@@ -27,7 +27,7 @@ from hwsim.cli.arguments import (
 )
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
-from hwsim.spec import Unit, load_specified, pipeline
+from hwsim.spec import Unit, load_any, pipeline
 
 if TYPE_CHECKING:
     from hwsim.explain.proof import ClaimRow, ProofReport
@@ -154,7 +154,7 @@ def prove(
         return
     if not unit or products is not None:
         raise InputError("a unit, or --dut FILE, must be named" if not unit else "--products goes with --dut")
-    specified = load_specified(unit)
+    specified = load_any(unit)
     built = pipeline(specified, split(cuts), contexts, register_ready=register_ready)
     demand_provers()
     from hwsim.prove.run import ProofOptions

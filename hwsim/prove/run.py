@@ -13,6 +13,8 @@ from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
+from hwsim.cases.drawing import Stream
+from hwsim.cases.selection import selection_cases
 from hwsim.cosim.casefile import write_unit_case
 from hwsim.cosim.design import AMARANTH
 from hwsim.cosim.diagnose import first_difference
@@ -29,12 +31,13 @@ from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.example import DatapathExamples, PlayedClaim, WrongCase
 from hwsim.prove.methods import ModalClaims, method_claims, provable
 from hwsim.prove.readback import ReadBack
+from hwsim.prove.selection import SELECT, selection_claims
 from hwsim.prove.shown import Noted, closure, composition, not_composed, ports
 from hwsim.prove.styles import style_claims
 from hwsim.prove.terms import second_opinion
 from hwsim.rtl import supports
 from hwsim.rtl.hierarchy import PLAIN, Style
-from hwsim.spec import Pipeline, Specified, Unit, modes_of
+from hwsim.spec import AnyUnit, Pipeline, SparseUnit, Specified, Unit, modes_of
 
 # What a proof takes for granted, in words.
 TRUSTED = (
@@ -47,6 +50,7 @@ TRUSTED = (
 )
 CONCLUSION = "equal for every input, under any traffic"
 STEPS = "the model's open, step and close are composed of functions, each of which a step of the RTL is proved to be"
+SELECTS = "and a sparse unit's file does what its dense one's does with the factors that the model selects"
 READING = "Amaranth and Yosys make circuits of the unit's steps"
 NO_STEPS = "no further claim about a step was asked: what the model calls is not what they are about"
 CYCLES = 4  # beyond a unit's latency: how far a run is looked for that breaks what control promises
@@ -119,12 +123,44 @@ class UnitClaims:
         yield self.played
 
 
-def claims_of(unit: Specified, pipeline: Pipeline) -> Iterator[Decidable]:
+class SparseClaims(UnitClaims):
+    """The claims about a sparse unit: its dense unit's, and that its file does what the dense one's does with what is
+    selected.
+
+    Raises NotImplementedYet for a unit that the RTL does not have, or whose dense unit no proof covers.
+    """
+
+    def __init__(self, unit: SparseUnit, pipeline: Pipeline, style: Style = PLAIN):
+        supports(unit).demand()
+        self.sparse, self.options = unit, (pipeline, style)
+        super().__init__(unit.dense, pipeline.model_copy(update={"register_ready": False}))
+
+    def all(self) -> Iterator[Decidable]:
+        """Yield all claims: those of the dense unit, of the selection, and of the file that options write."""
+        yield from super().all()
+        yield from selection_claims(self.sparse, self.pipeline)
+        yield from style_claims(self.sparse, *self.options)
+
+    def selects(self) -> str:
+        """The first selection in which the RTL leaves the model's, in words."""
+        for case in selection_cases(self.sparse, Stream(1, self.sparse.name, "prove"), falling=True):
+            with AMARANTH:
+                difference = first_difference(self.sparse, case)
+            if difference is not None:
+                return f"{case.id}: {difference}"
+        return "no selection was found in which the selector by itself is wrong"
+
+
+def _claims(unit: AnyUnit, pipeline: Pipeline, style: Style) -> UnitClaims:
+    return SparseClaims(unit, pipeline, style) if isinstance(unit, SparseUnit) else UnitClaims(unit, pipeline, style)
+
+
+def claims_of(unit: AnyUnit, pipeline: Pipeline) -> Iterator[Decidable]:
     """Yield the claims about a unit.
 
     Raises NotImplementedYet for one that the RTL does not have, or that no proof covers.
     """
-    yield from UnitClaims(unit, pipeline).all()
+    yield from _claims(unit, pipeline, PLAIN).all()
 
 
 @dataclass
@@ -191,7 +227,7 @@ class ProofOptions:
 
 
 def prove(
-    unit: Specified,
+    unit: AnyUnit,
     pipeline: Pipeline,
     asked: ProofOptions | None = None,
     called: str = "",
@@ -205,11 +241,12 @@ def prove(
     """
     asked = asked or ProofOptions()
     asked.at(READING)
-    claims = UnitClaims(unit, pipeline, style)
+    claims = _claims(unit, pipeline, style)
     report, wrong = asked.decided(
         unit.name, pipeline.cuts, claims.all(), command or f"hwsim prove {called or unit.name}"
     )
-    report = report.changed(contexts=pipeline.contexts, conclusion=f"{CONCLUSION}: {STEPS}")
+    of_sparse = f"; {SELECTS}" if isinstance(unit, SparseUnit) else ""
+    report = report.changed(contexts=pipeline.contexts, conclusion=f"{CONCLUSION}: {STEPS}{of_sparse}")
     if wrong:
         asked.at("looking for a case that shows what is refuted")
     return with_example(report, claims, wrong, called or unit.name, asked.case) if wrong else report
@@ -235,9 +272,10 @@ def with_example(
     notes = [NO_STEPS] if alone else []
     if any(claim.name in control for claim in wrong):
         notes.append(_run_of_cycles(claims))
-    datapath = [
-        claim for claim in wrong if claim.name not in control and not claim.name.startswith(("file:", "options:"))
-    ]
+    if isinstance(claims, SparseClaims) and any(claim.name.startswith(SELECT) for claim in wrong):
+        notes.append(claims.selects())
+    others = ("file:", "options:", SELECT)
+    datapath = [claim for claim in wrong if claim.name not in control and not claim.name.startswith(others)]
     if not datapath:
         return report.changed(notes=tuple(notes))
     wrong_case = None if alone else _found(claims, [claim for claim in datapath if isinstance(claim, AnyClaim)])

@@ -37,7 +37,7 @@ from hwsim.prove.terms import (
 )
 from hwsim.rtl import beat_layout, fields_of, result_port_layout, verilog
 from hwsim.rtl.hierarchy import CLOCK_ENABLE, PLAIN, Style
-from hwsim.spec import Pipeline, Specified
+from hwsim.spec import AnyUnit, Pipeline
 
 FULL, KEPT = "u_entry.full", "u_entry.kept"
 
@@ -54,7 +54,7 @@ class StyledRegister(NamedTuple):
 class Styled:
     """The file that is written with some options, beside the plain one of the same unit."""
 
-    unit: Specified
+    unit: AnyUnit
     pipeline: Pipeline
     style: Style
 
@@ -252,7 +252,7 @@ def _with_types(found: re.Match[str]) -> str:
     return " " + re.sub(r"\b(beat_t|result_t)\b", rf"{found[1]}::\1", found[2])
 
 
-def style_claims(unit: Specified, pipeline: Pipeline, style: Style) -> Iterator[Claim]:
+def style_claims(unit: AnyUnit, pipeline: Pipeline, style: Style) -> Iterator[Claim]:
     """Yield the claims about the file that is written with options; none where there are no options."""
     if pipeline.register_ready or style != PLAIN:
         yield from Styled(unit, pipeline, style).claims()

@@ -39,20 +39,24 @@ def modules(component: Component, top: str, style: Style = PLAIN) -> Modules:
     apply_style(design, style)
     places = {part.name: _place(part.name, style) for parts in ports.values() for part in parts}
     written: dict[str, Written] = {}
-    unique: dict[str, Written] = {}
+    texts, unique = dict[str, str](), dict[str, Written]()
     taken: set[str] = set()
     for path, module in design.modules.items():
         settle_nets(module, path == "top")
         module.order = _port_order(components.get(path))
         module_text = write_module(design, module, written, style, places if path == "top" else {})
         comment = _comment(components.get(path))
-        written[path] = unique.setdefault(comment + module_text.body, module_text)
-        if not module_text.name and written[path] is module_text:
+        written[path] = module_text
+        texts[path] = comment + module_text.body
+        first = unique.setdefault(texts[path], module_text)
+        if first is not module_text:  # the same text, whose ports may have other wires
+            module_text.name = first.name
+        else:
             module_text.name = _name(path, top, taken)
             taken.add(module_text.name)
             imports = f"\n  import {package_name(top)}::*;\n" if path == "top" and style.package else " "
             module_text.body = f"{comment}module {module_text.name}{imports}{module_text.body}"
-    ordered = list({id(written[path]): written[path] for path in _from_top(design, "top")}.values())
+    ordered = [unique[text] for text in dict.fromkeys(texts[path] for path in _from_top(design, "top"))]
     text = "\n\n".join(entry.body for entry in ordered) + "\n"
     made_up = tuple(f"{entry.name}.{net}" for entry in ordered for net in entry.made_up)
     return Modules(text, tuple(entry.name for entry in ordered), sum(entry.nets for entry in ordered), made_up)

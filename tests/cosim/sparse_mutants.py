@@ -33,9 +33,8 @@ MUTANTS = [
            "zip(one.i.places, self.i.metadata[keep], ", "zip(one.i.places, self.i.metadata[-rule.keep:], "),
     Mutant("factors count from the other end", "", (ANY, SELECTIONS), GROUP,
            "[number :: self.rule.run]", "[number :: self.rule.run][::-1]"),
-    Mutant("an index that falls is taken for the one before", "", (ANY, SELECTIONS), GROUP,
-           "self.i.places[index])", "Mux(self.i.places[index] < self.i.places[0], self.i.places[0], "
-           "self.i.places[index]))"),
+    Mutant("indices are or-ed with the first", "", (ANY, SELECTIONS), GROUP,
+           "self.i.places[index])", "self.i.places[index] | (self.i.places[0] if index else 0))"),
     Mutant("an index that is there twice is taken for the next", "", (SELECTIONS,), GROUP,
            "self.i.places[index])", "self.i.places[index] + (self.i.places[0] == self.i.places[1] if index else 0))"),
     Mutant("the metadata of the first beat hold", "", (ANY,), dot_unit.DotUnit._selected,

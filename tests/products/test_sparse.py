@@ -110,6 +110,7 @@ def test_kernels_compute_many_products() -> None:
     assert np.array_equal(bits(hwsim.gemm(RULES["e4m3"], a, b.T, metadata=metadata, transposed=True)), bits(found))
 
 
+NEIGHBOURS = "np.arange(indices.shape[1]) ^ 1"
 PLACES = "(np.arange(indices.shape[1]) // rule.keep * rule.of + indices) * rule.run"
 MUTANTS = {
     "the first factors are taken": (PLACES, PLACES.replace("+ indices", "+ indices * 0")),
