@@ -29,7 +29,7 @@ from hwsim.cli.arguments import (
 from hwsim.cli.output import TellAsJson, print_table, say
 from hwsim.cli.progress import played
 from hwsim.cosim.design import NOT_ASKED, AskedSuites, SuiteKind
-from hwsim.spec import Unit, load_any, load_unit, pipeline
+from hwsim.spec import SparseUnit, Unit, load_any, load_unit, pipeline
 
 if TYPE_CHECKING:
     from hwsim.cosim.design import Design
@@ -161,7 +161,9 @@ def cosim(
     )
     if dut is None:
         if case is not None:
-            load_unit((units or DEFAULT_UNITS)[0])  # a case is of one mode
+            name = (units or DEFAULT_UNITS)[0]
+            if not isinstance(load_any(name), SparseUnit):
+                load_unit(name)  # a case is of one mode
         style = style_of(reset, clock_enable, with_package)
         every = ours(units or DEFAULT_UNITS, cuts, contexts, register_ready, style)
         options = options_for(designs=every[case is not None :])  # not the tables

@@ -15,19 +15,21 @@ from rich.text import Text
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import cache_folder, replaced, written
+from hwsim.cases.case import Case
 from hwsim.cases.drawing import Stream, normals
+from hwsim.cases.selection import placed
 from hwsim.cli import arguments as parse
 from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName
 from hwsim.cli.output import note, print_table, say
 from hwsim.compute.planned import explain_planned
-from hwsim.explain.explained import Explained
+from hwsim.explain.explained import Explained, Selected, selection_of
 from hwsim.explain.explained import explain as explain_dot
 from hwsim.explain.staged import staged
 from hwsim.explain.stages import EMPTY, BitRow, CellTable, Picture, group_blocks, group_title, result_text, title
 from hwsim.formats import ExponentFormat, Format
 from hwsim.model.record import Group
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import SparseUnit, Unit, load_any, load_unit
 from hwsim.spec.plan import ProductPlan, load_plan
 
 MOST_PRODUCTS = 1_000_000
@@ -46,6 +48,9 @@ def explain(
     c_value: Annotated[str | None, typer.Option("--c-value", help="The addend as a number.")] = None,
     scale_a: Annotated[str | None, typer.Option("--scale-a", help="Codes of a's shared scales, one a block.")] = None,
     scale_b: Annotated[str | None, typer.Option("--scale-b", help="Codes of b's shared scales, one a block.")] = None,
+    metadata: Annotated[
+        str | None, typer.Option(help="Of a sparse unit: the indices of what a keeps, with commas between them.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="A random example, where no operands are given.")] = None,
     products: Annotated[
         int | None, typer.Option(min=1, max=MOST_PRODUCTS, help="Its products; one group or instruction of them.")
@@ -75,13 +80,17 @@ def explain(
     hwsim explain ada-mma-e5m2-f32 --a-values 1,2.5,-0x1p-14 --b-values 3,1/3,1 --c-value 0.1
     hwsim explain mxfp8-e4m3-f32 --seed 7
     hwsim explain my-unit.yaml --open
+    hwsim explain hopper-wgmma-sp-e4m3-f32 --a-values 3,1 --b-values 0,1,2,3 --metadata 1,3
     hwsim explain hopper-wgmma-e4m3-f32 --plan plan.yaml --seed 7 --products 8192 --number scale_a=0.37
     """
-    specified = load_unit(unit)
-    operands = [a, b, c, a_values, b_values, c_value, scale_a, scale_b]
+    loaded = load_any(unit)
+    sparse = loaded if isinstance(loaded, SparseUnit) else None
+    specified = load_unit(unit) if sparse is None else sparse.dense
+    operands = [a, b, c, a_values, b_values, c_value, scale_a, scale_b, metadata]
     at_random = all(operand is None for operand in operands)
     if at_random:
         arguments = example(specified, seed or 0, products)
+        indices = None if sparse is None else _put_among(sparse, arguments, seed or 0)
     elif seed is not None or products is not None:
         raise InputError("--seed and --products choose a random example; they do not go with operands")
     else:
@@ -92,6 +101,15 @@ def explain(
             "scale_a": None if scale_a is None else parse.codes(scale_a, "--scale-a"),
             "scale_b": None if scale_b is None else parse.codes(scale_b, "--scale-b"),
         }
+        if (metadata is None) != (sparse is None):
+            raise InputError(f"--metadata {'is missing' if metadata is None else 'goes with a sparse unit alone'}")
+        indices = None if metadata is None else parse.codes(metadata, "--metadata")
+    selection = None if sparse is None else selection_of(sparse, arguments["a"], arguments["b"], indices)
+    if selection is not None:
+        if plan is not None:
+            raise InputError("--plan does not go with a sparse unit")
+        whole = np.asarray(arguments["b"]).tolist()
+        arguments |= {"a": selection[0].codes, "b": selection[1].codes}
     if plan is None and numbers:
         raise InputError("--number must be left out without a --plan that takes it")
     if plan is not None:
@@ -105,9 +123,39 @@ def explain(
     if open_page or output is not None:
         _open(specified, arguments, output)
     if as_json:
-        typer.echo(json.dumps(staged(explained), indent=1))
+        selected = {} if selection is None else {"metadata": list(indices), "b": whole, "places": selection[1].places}
+        typer.echo(json.dumps({**selected, **staged(explained)}, indent=1))
     elif not (open_page or output is not None):
+        if sparse is not None and selection is not None:
+            _print_selection(sparse, whole, selection[1])
         _print(explained, group)
+
+
+def _put_among(unit: SparseUnit, arguments: dict[str, Any], seed: int) -> Any:
+    """Put an example's factors of b among others, under metadata that are drawn. Returns these."""
+    a, b = (tuple(np.asarray(arguments[side]).tolist()) for side in "ab")
+    if len(a) % unit.sparsity.kept:
+        raise InputError(f"--products must be a multiple of the {unit.sparsity.kept} that are kept together")
+    (case,) = placed(unit, [Case("", a, b)], Stream(seed, unit.name, "explain", "metadata"))
+    arguments["b"] = np.array(case.b)
+    return list(case.metadata)
+
+
+def _print_selection(unit: SparseUnit, whole: list[int], selected: Selected) -> None:
+    """Print which factors of b the metadata select, group by group."""
+    rule, fmt, taken = unit.sparsity, unit.dense.operands.b, set(selected.places)
+    digits = -(-fmt.container_bits // 4)
+    say(f"{unit.name}: of b, what the metadata select stands in brackets", style="bold")
+    rows = [
+        [
+            f"{first}-{first + rule.whole - 1}",
+            " ".join(f"[{whole[i]:0{digits}x}]" if i in taken else f" {whole[i]:0{digits}x} "
+                     for i in range(first, first + rule.whole)),
+        ]
+        for first in range(0, len(whole), rule.whole)
+    ]  # fmt: skip
+    print_table(["along K", "b"], rows)
+    say()
 
 
 def _explain_plan(

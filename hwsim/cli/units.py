@@ -36,7 +36,6 @@ from hwsim.spec import (
     families,
     implemented,
     load_any,
-    load_specified,
     load_unit,
     matching,
     pipeline,
@@ -213,7 +212,7 @@ def units(
     if canonical or hashed:
         if name is None:
             raise InputError(f"{'--canonical' if canonical else '--hash'} goes with the name of a unit")
-        one = load_specified(name)
+        one = load_any(name)
         say(canonical_text(one) if canonical else fingerprint(one))
         return
     pattern = "*" if name is None and as_json else name
@@ -331,7 +330,19 @@ def sparse_reading(unit: SparseUnit) -> Iterator[str]:
     yield f"Of every {rule.of} {runs} along K, a keeps {rule.keep}; metadata has their indices, which ascend."
     yield f"What a does not keep takes no part. What it keeps is multiplied and summed as by {unit.dense.name}:"
     yield from reading(unit.dense, availability=False)
-    yield "hwsim.gemm, hwsim.dot and the model take it with metadata; sparsity is not implemented yet in all else."
+    yield "RTL and C take indices as they are, also where they do not ascend."
+    for name, by in (("hwsim rtl, hwsim cosim and hwsim prove", "rtl"), ("hwsim export-c", "c")):
+        support = hwsim.supports(unit, by)  # type: ignore[arg-type]
+        if not support:
+            yield f"{name} refuse{'' if ' and ' in name else 's'} it: {support.reason}."
+    yield f"{', '.join(TAKE_SPARSE[:-1])} and {TAKE_SPARSE[-1]} take it; what else there is refuses it by name."
+
+
+# What takes sparse units, where nothing of the dense one is lacking.
+TAKE_SPARSE = (
+    "hwsim.gemm", "hwsim.dot", "hwsim.compress", "hwsim.model", "hwsim rtl", "hwsim cosim",
+    "hwsim prove", "hwsim export-c", "hwsim explain",
+)  # fmt: skip
 
 
 def _times(unit: Unit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,15 @@ from pydantic import Field, Strict
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import written
-from hwsim.cases.case import Case, fill, operand_counts, operand_formats
+from hwsim.cases.case import Case, fill, multiplied, operand_counts, operand_formats
 from hwsim.cosim.design import DotDesign, tag
 from hwsim.cosim.dutdesign import DutDesign
 from hwsim.cosim.suites import expected_codes
+from hwsim.cosim.unitdesign import SparseDesign
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import FilePart, SpecError, read, validated
 from hwsim.spec import Unit
+from hwsim.spec.sparse import Sparsity
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
 
@@ -30,11 +33,21 @@ class CaseKeys(FilePart):
     c: Annotated[int, Strict(), Field(ge=0)] = 0
     scale_a: Codes = ()
     scale_b: Codes = ()
+    metadata: Codes = ()
 
-    def case(self, unit: Unit, name: str, wrong: Callable[[str, str], SpecError]) -> Case:
-        """The case of these keys. wrong: makes the error for a key that breaks a rule, which is raised."""
+    def case(
+        self, unit: Unit, name: str, wrong: Callable[[str, str], SpecError], sparsity: Sparsity | None = None
+    ) -> Case:
+        """The case of these keys. wrong: makes the error for a key that breaks a rule, which is raised.
+
+        sparsity: of a sparse unit, whose dense one is `unit`.
+        """
         count = len(self.a)
-        if len(self.b) != count:
+        if sparsity is not None:
+            self._check_metadata(sparsity, wrong)
+        elif self.metadata:
+            raise wrong("metadata", "must be left out: the unit is dense")
+        elif len(self.b) != count:
             raise wrong("b", f"must have as many codes as a ({count}), not {len(self.b)}")
         formats, counts = operand_formats(unit), operand_counts(unit, count)
         for key in ("scale_a", "scale_b"):
@@ -49,7 +62,16 @@ class CaseKeys(FilePart):
                 except (InputError, OverflowError):
                     rule = f"must be codes of {fmt.name} ({fmt.container_bits} bits), not {code:#x}"
                     raise wrong(key, rule) from None
-        return Case(name, self.a, self.b, self.c, self.scale_a, self.scale_b)
+        return Case(name, self.a, self.b, self.c, self.scale_a, self.scale_b, metadata=self.metadata)
+
+    def _check_metadata(self, rule: Sparsity, wrong: Callable[[str, str], SpecError]) -> None:
+        count = len(self.a)
+        if count % rule.kept:
+            raise wrong("a", f"must be a multiple of the {rule.kept} codes that are kept together, not {count}")
+        if len(self.b) != rule.whole_of(count):
+            raise wrong("b", f"must have {rule.whole_of(count)} codes, of which a keeps {count}, not {len(self.b)}")
+        if len(self.metadata) != count // rule.run or max(self.metadata) >= rule.of:
+            raise wrong("metadata", f"must be {count // rule.run} indices below {rule.of}")
 
 
 class DutCase(CaseKeys):
@@ -73,13 +95,21 @@ def load_case(path: Path, design: DotDesign) -> Case:
     def wrong(key: str, rule: str) -> SpecError:
         return SpecError(f"{document.where((key,))}: {key} {rule}")
 
-    if file.unit != unit.name:
+    named = design.sparse.name if isinstance(design, SparseDesign) else unit.name
+    if file.unit != named:
         who = f"{dut.path} claims to be" if dut else "is played"
-        raise wrong("unit", f"must be {unit.name}, which {who}, not {file.unit}")
+        raise wrong("unit", f"must be {named}, which {who}, not {file.unit}")
     addend = unit.operands.addend
     no_port = dut is not None and not dut.file.known("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
+    if isinstance(design, SparseDesign):
+        rule = design.sparse.sparsity
+        given = file.case(unit, file.id, wrong, rule)
+        whole = fill(unit, design.products, multiplied(design.sparse, given))
+        rest = len(whole.a) - len(given.a)
+        filled = (0,) * rule.whole_of(rest), rule.patterns[0] * (rest // rule.kept)
+        return replace(whole, b=(*given.b, *filled[0]), metadata=(*given.metadata, *filled[1]))
     drawn = file.case(unit, file.id, wrong)
     if difference := design.held.differs(drawn):
         raise SpecError(f"{path}: {design.name} does not take {difference}")

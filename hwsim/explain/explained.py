@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hwsim.base.errors import InputError
 from hwsim.explain.stages import explanation, picture, result_text, text, title
+from hwsim.formats.codes import Codes
 from hwsim.model.definition import definition_of
 from hwsim.model.record import Explanation, Group
 from hwsim.model.terms import Term
-from hwsim.spec import UnitLike, load_unit
+from hwsim.spec import SparseLike, SparseUnit, UnitLike, load_sparse, load_unit
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, shape_error
+from hwsim.spec.sparse import gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +124,24 @@ class Explained(Explanation):
         return drawing_svg(window_drawing(shown))
 
 
-def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, scale_b: Any = None) -> Explained:
+def explain(
+    unit: UnitLike | SparseLike,
+    a: Any,
+    b: Any,
+    c: Any = None,
+    scale_a: Any = None,
+    scale_b: Any = None,
+    metadata: Any = None,
+) -> Explained:
     """One dot product with every stage's integers; `print` it to read it.
 
-    a, b: (K,) codes or floats, as `dot` takes them. c: a scalar. scale_a, scale_b: (K / block,) codes.
+    a, b: (K,) codes or floats, as `dot` takes them. c: a scalar. scale_a, scale_b: (K / block,) codes. metadata: of a
+    sparse unit, an index for each run that a keeps; what is explained is the dense unit's sum of what they select.
     Raises as `dot` does.
     """
+    if metadata is not None:
+        sparse = load_sparse(unit)
+        unit, a, b = sparse.dense, *(row.codes for row in selection_of(sparse, a, b, metadata))
     unit = load_unit(unit)
     definition = definition_of(unit)
     codes_a, codes_b = factors(unit, a, b, ("K",))
@@ -138,6 +152,27 @@ def explain(unit: UnitLike, a: Any, b: Any, c: Any = None, scale_a: Any = None, 
     row_a, row_b = (pad(codes[None], unit.instruction.fill, 0)[0].tolist() for codes in (codes_a, codes_b))
     record = definition.dot(row_a, row_b, code_c, side_a, side_b, k)
     return Explained(**{part.name: getattr(record, part.name) for part in fields(record)})
+
+
+class Selected(NamedTuple):
+    """Factors that are multiplied. places: where they stand along K."""
+
+    codes: Codes
+    places: tuple[int, ...]
+
+
+def selection_of(unit: SparseUnit, a: Any, b: Any, metadata: Any) -> tuple[Selected, Selected]:
+    """What a sparse unit multiplies of one dot product: a's factors, and those of b that metadata select.
+
+    a: (kept,), b: (K,), metadata: (runs,). Raises as `hwsim.dot` does.
+    """
+    rows = [given if hasattr(given, "dtype") else np.array(given, dtype=object) for given in (a, b)]
+    for name, row in zip("ab", rows, strict=True):
+        if row.ndim != 1:
+            raise shape_error(name, "(K,)", row.shape)
+    codes_a, codes_b, places = gathered(unit, *(row[None] for row in rows), np.asarray(metadata)[None], "(n, K)")
+    taken = tuple(places[0].tolist())
+    return Selected(codes_a[0], taken), Selected(codes_b[0][places[0]], taken)
 
 
 def _row(scale: Any, what: str) -> Any:

@@ -14,8 +14,9 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.formats.blocks import BlockScale, reference
 from hwsim.spec.fields import SAYINGS
 from hwsim.spec.keys import NoneWord, SpecPart
-from hwsim.spec.modes import ANY, MOST_MODES, ModalUnit, Mode, Specified
+from hwsim.spec.modes import ANY, MOST_MODES, ModalUnit, Mode
 from hwsim.spec.parts import Instruction, OperandRules, Operands, Promotion, ResultRule, Scale
+from hwsim.spec.sparse import AnyUnit, SparseUnit
 from hwsim.spec.sums import LATE, SAYS_NOTHING, SUBGROUPS, SUMS, Combine, SumCut
 from hwsim.spec.unit import Unit
 
@@ -115,16 +116,22 @@ def _without_titles(schema: Any) -> Any:
     return {key: _without_titles(value) for key, value in schema.items() if key not in dropped}
 
 
-def canonical(unit: Specified) -> str:
+def canonical(unit: AnyUnit) -> str:
     """A unit's arithmetic as one line of JSON: every key but name, summary, evidence and source, formats written out.
 
     Keys are sorted. Modes are a list, in the order of their numbers. There are integers, words, true, false and null,
     and no spaces.
     """
-    keys = {key: value for key, value in unit.model_dump(mode="json").items() if key not in SAYINGS}
+    keys = _unsaid(unit)
     if isinstance(unit, ModalUnit):
         keys["modes"] = list(keys["modes"].values())
+    if isinstance(unit, SparseUnit):
+        keys["dense"] = _unsaid(unit.dense)
     return json.dumps({"version": VERSION, **_written_out(keys)}, sort_keys=True, separators=(",", ":"))
+
+
+def _unsaid(unit: AnyUnit) -> dict[str, Any]:
+    return {key: value for key, value in unit.model_dump(mode="json").items() if key not in SAYINGS}
 
 
 FORMAT_KEYS = {"a", "b", "addend", "format", "convert"}
@@ -154,6 +161,6 @@ def _format(value: Any) -> dict[str, Any]:
     return {**kept, "kind": fmt.kind}
 
 
-def fingerprint(unit: Specified) -> str:
+def fingerprint(unit: AnyUnit) -> str:
     """The SHA-256 of `canonical(unit)` in UTF-8, as 64 hexadecimal digits."""
     return hashlib.sha256(canonical(unit).encode()).hexdigest()

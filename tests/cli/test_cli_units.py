@@ -172,14 +172,46 @@ def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.Mo
 
 def test_commands_refuse_sparse_units_by_name(run: Run, tmp_path: Path) -> None:
     name = "hopper-wgmma-sp-e4m3-f32"
-    words = (
-        f"unit {name} is sparse: hwsim.gemm and hwsim.dot take it, with metadata; hopper-wgmma-e4m3-f32 is the dense"
-    )
+    words = f"unit {name} is sparse: here a dense one is wanted; .*hopper-wgmma-e4m3-f32 is its dense one"
     made = ["-o", str(tmp_path / "made")]
-    commands = [["rtl", name, *made], ["cosim", name], ["prove", name], ["explain", name], ["vectors", name, *made]]
-    for command in (*commands, ["export-c", name, *made]):
+    for command in (["vectors", name, *made], ["export-sv", name, *made], ["synth", name], ["diff", name, name]):
         fails(run(*command), words)
     assert list(tmp_path.iterdir()) == []
     shown = run("units", name).out
     assert "dense: hopper-wgmma-e4m3-f32\nsparsity: {keep: 2, of: 4}\n" in shown
     assert "# Of every 4 neighbours along K, a keeps 2" in shown
+    assert "hwsim prove, hwsim export-c and hwsim explain take it; what else there is refuses it by name." in shown
+
+
+HALF = "unit: half\ndense: hopper-wgmma-e4m3-f32\nsparsity: {keep: 2, of: 4}\n"
+
+
+def test_commands_take_sparse_units(run: Run, tmp_path: Path) -> None:
+    name, file = "hopper-wgmma-sp-e4m3-f32", tmp_path / "half.yaml"
+    file.write_text(HALF)
+    assert run("units", name, "--hash").out == run("units", str(file), "--hash").out
+    assert '"sparsity":{"keep":2,"of":4,"run":1}' in run("units", name, "--canonical").out
+    file.write_text(HALF.replace("of: 4", "of: 8"))
+    assert run("units", name, "--hash").out != run("units", str(file), "--hash").out
+    ports = [
+        "input  logic [31:0][7:0] in_a,",
+        "input  logic [127:0][7:0] in_b,",
+        "input  logic [31:0][2:0] in_metadata,",
+    ]
+    text = re.sub(" +", " ", run("rtl", str(file), "-o", "-").out)
+    assert all(re.sub(" +", " ", port) in text for port in ports)
+    run("export-c", str(file), "-o", str(tmp_path / "golden"))
+    assert "half_sparse_dot(" in (tmp_path / "golden" / "half.h").read_text()
+
+
+def test_a_selection_is_explained(run: Run) -> None:
+    operands = ["--a-values", "3,1", "--b-values", "0,1,2,3"]
+    name = "hopper-wgmma-sp-e4m3-f32"
+    shown = run("explain", name, *operands, "--metadata", "1,3").out
+    assert "0-3       00  [38]  40  [44]\n" in shown and "result 0x40c00000 = 6 (e8m13)" in shown
+    assert json.loads(run("explain", name, *operands, "--metadata", "1,3", "--json").out)["places"] == [1, 3]
+    assert "[" in run("explain", name, "--seed", "3").out
+    fails(run("explain", name, *operands), "--metadata is missing")
+    fails(run("explain", "hopper-wgmma-e4m3-f32", "--a", "1", "--b", "1", "--metadata", "1"), "goes with a sparse unit")
+    fails(run("explain", name, *operands, "--metadata", "3,1"), "must ascend")
+    fails(run("explain", name, "--a", "1,2,3", "--b", "1,2,3,4", "--metadata", "0,1,2"), "K a multiple of the 2")
