@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -193,13 +194,9 @@ def test_commands_take_sparse_units(run: Run, tmp_path: Path) -> None:
     assert '"sparsity":{"keep":2,"of":4,"run":1}' in run("units", name, "--canonical").out
     file.write_text(HALF.replace("of: 4", "of: 8"))
     assert run("units", name, "--hash").out != run("units", str(file), "--hash").out
-    ports = [
-        "input  logic [31:0][7:0] in_a,",
-        "input  logic [127:0][7:0] in_b,",
-        "input  logic [31:0][2:0] in_metadata,",
-    ]
     text = re.sub(" +", " ", run("rtl", str(file), "-o", "-").out)
-    assert all(re.sub(" +", " ", port) in text for port in ports)
+    for port in ("[31:0][7:0] in_a,", "[127:0][7:0] in_b,", "[31:0][2:0] in_metadata,"):
+        assert f"input logic {port}" in text
     run("export-c", str(file), "-o", str(tmp_path / "golden"))
     assert "half_sparse_dot(" in (tmp_path / "golden" / "half.h").read_text()
 

@@ -17,6 +17,7 @@ from hwsim.cases.captured import SPARSE, sparse_captured
 from hwsim.cases.case import Case, multiplied
 from hwsim.cases.random_cases import random_cases
 from hwsim.cases.selection import ordered, placed, selection_cases, selections
+from hwsim.cosim.casefile import load_case
 from hwsim.cosim.design import BUSY, FULL, Play, Suite, Traffic, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.run import CosimOptions, run
@@ -138,6 +139,30 @@ def test_a_fault_in_the_selector_is_named() -> None:
     with MUTANTS[3].applied():
         found = first_difference(TWO, case)
     assert found is not None and (found.stage, found.beat) == ("select", 0)
+
+
+CASE = "unit: two-of-four\na: [0x38, 0x40]\nb: [0x38, 0x40, 0x44, 0x48]\nmetadata: [3, 0]\n"
+WRONG = {
+    "a must be a multiple of the 2 codes": ("a: [0x38, 0x40]", "a: [0x38]"),
+    "b must have 4 codes, of which a keeps 2, not 3": ("b: [0x38, ", "b: ["),
+    "metadata must be 2 indices below 4": ("[3, 0]", "[4, 0]"),
+    "unit must be two-of-four, which is played": ("unit: two", "unit: one"),
+}
+
+
+def test_a_case_is_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "case.yaml"
+    file.write_text(CASE)
+    case = load_case(file, design_of(TWO))
+    assert (case.a, case.metadata) == ((0x38, 0x40, 0, 0), (3, 0, 0, 1))
+    assert multiplied(TWO, case).b[:2] == (0x48, 0x38)
+    (outcome,) = amaranth_play(TWO, pipeline(TWO), recorded(TWO, [case]))
+    assert (outcome.count, outcome.results) == (0, 1)
+    for words, (right, wrong) in WRONG.items():
+        assert right in CASE
+        file.write_text(CASE.replace(right, wrong))
+        with pytest.raises(hwsim.SpecError, match=words):
+            load_case(file, design_of(TWO))
 
 
 ORDER = {"modulo": 4, "groups": [[0, 1], [2, 3]]}
