@@ -55,7 +55,7 @@ from hwsim.cosim import coverage
 from hwsim.cosim.dutdesign import dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.rtl.synthesis.flows import NEXTPNR, YOSYS, first_run
-from hwsim.spec import load_specified, pipeline
+from hwsim.spec import load_any, pipeline
 from hwsim.study.report import charts
 
 TINY = """unit: tiny
@@ -200,7 +200,7 @@ def test_a_run_that_is_shown_has_good_arguments(command: Command, files: Path) -
         assert dut_design(load_dut(given["dut"])).sources("verilator").read
     cuts = tuple(given["cuts"].split(",")) if given["cuts"] else None
     for unit in given["units"] or ():
-        pipeline(load_specified(unit), cuts, given["contexts"])
+        pipeline(load_any(unit), cuts, given["contexts"])
 
 
 @pytest.mark.quick

@@ -123,7 +123,7 @@ def explain(
     if open_page or output is not None:
         _open(specified, arguments, output)
     if as_json:
-        selected = {} if selection is None else {"metadata": list(indices), "b": whole, "places": selection[1].places}
+        selected = {} if selection is None else {"metadata": indices, "b": whole, "places": selection[1].places}
         typer.echo(json.dumps({**selected, **staged(explained)}, indent=1))
     elif not (open_page or output is not None):
         if sparse is not None and selection is not None:

@@ -170,7 +170,7 @@ def selection_of(unit: SparseUnit, a: Any, b: Any, metadata: Any) -> tuple[Selec
     for name, row in zip("ab", rows, strict=True):
         if row.ndim != 1:
             raise shape_error(name, "(K,)", row.shape)
-    codes_a, codes_b, places = gathered(unit, *(row[None] for row in rows), np.asarray(metadata)[None], "(n, K)")
+    codes_a, codes_b, places = gathered(unit, rows[0][None], rows[1][None], np.asarray(metadata)[None], "(n, K)")
     taken = tuple(places[0].tolist())
     return Selected(codes_a[0], taken), Selected(codes_b[0][places[0]], taken)
 

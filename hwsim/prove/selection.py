@@ -188,7 +188,7 @@ class Selecting:
             for pattern in every:
                 whole = [0] * (lanes // rule.run)
                 whole[group * rule.keep : (group + 1) * rule.keep] = pattern
-                of_model: list[Any] = selected(rule, self.b, whole)  # type: ignore[arg-type]  # codes are moved alone
+                of_model: list[Any] = selected(rule, self.b, whole)  # codes are moved alone
                 pairs = zip(indices, pattern, strict=True)
                 given = both(*(same(term, value(number, width(term))) for term, number in pairs))
                 cases.append(implies(given, both(*(same(self.chosen(lane), of_model[lane]) for lane in here))))
