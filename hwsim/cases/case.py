@@ -12,7 +12,7 @@ import numpy as np
 
 from hwsim.base.errors import InputError
 from hwsim.compute.products import dot_codes
-from hwsim.formats import Format, container_dtype
+from hwsim.formats import FixedFormat, Format, container_dtype
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
@@ -99,16 +99,24 @@ def block_lengths(unit: Specified) -> tuple[int, int]:
     return unit.scale.a.block[1], unit.scale.b.block[0]
 
 
-def operand_formats(unit: Unit) -> dict[str, Format]:
-    """The format of each operand that a unit has, in this order: a, b, scale_a, scale_b, c."""
-    formats: dict[str, Format] = {"a": unit.operands.a, "b": unit.operands.b}
-    if unit.scale is not None:
-        formats |= {"scale_a": unit.scale.a.format, "scale_b": unit.scale.b.format}
-    return formats if unit.operands.addend is None else formats | {"c": unit.operands.addend}
+def operand_formats(unit: Unit | SparseUnit) -> dict[str, Format]:
+    """The format of each operand that a unit has, in this order: a, b, metadata, scale_a, scale_b, c."""
+    dense = unit.dense if isinstance(unit, SparseUnit) else unit
+    formats: dict[str, Format] = {"a": dense.operands.a, "b": dense.operands.b}
+    if isinstance(unit, SparseUnit):
+        bits = unit.sparsity.index_bits
+        formats["metadata"] = FixedFormat(name=f"index{bits}", integer_bits=bits, fraction_bits=0, signed=False)
+    if dense.scale is not None:
+        formats |= {"scale_a": dense.scale.a.format, "scale_b": dense.scale.b.format}
+    return formats if dense.operands.addend is None else formats | {"c": dense.operands.addend}
 
 
-def operand_counts(unit: Unit, products: int) -> dict[str, int]:
+def operand_counts(unit: Unit | SparseUnit, products: int) -> dict[str, int]:
     """The number of codes of each of a unit's operands for so many products; parts of blocks have a scale too."""
+    if isinstance(unit, SparseUnit):
+        rule = unit.sparsity
+        whole = {"b": rule.whole_of(products), "metadata": products // rule.run}
+        return {name: whole.get(name, 1 if name == "c" else products) for name in operand_formats(unit)}
     lengths = dict(zip(("scale_a", "scale_b"), block_lengths(unit), strict=True)) if unit.scale is not None else {}
     return {name: 1 if name == "c" else -(-products // lengths.get(name, 1)) for name in operand_formats(unit)}
 
@@ -170,7 +178,7 @@ class Batch:
 
     ids: their names. a, b: codes (n, K), K a multiple of `instruction.fill`. c: codes (n,) of the addend's format, 0
     for a unit without one. scale_a, scale_b: codes (n, blocks) of an element for each block along K, or None for an
-    unscaled unit. All in their containers' dtypes.
+    unscaled unit. metadata: of a sparse unit, whose b are all factors; else None. All in their containers' dtypes.
     """
 
     ids: Sequence[str]
@@ -179,6 +187,7 @@ class Batch:
     c: Codes
     scale_a: Codes | None = None
     scale_b: Codes | None = None
+    metadata: Codes | None = None
 
     def __len__(self) -> int:
         return len(self.a)

@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from hwsim.cases.case import Case, dot, multiplied
-from hwsim.cases.drawing import Stream
+from hwsim.cases.case import Batch, Case, dot, multiplied
+from hwsim.cases.drawing import WORD, Stream
 from hwsim.formats import FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.formats.codes import all_codes
@@ -47,6 +47,26 @@ def placed(unit: SparseUnit, cases: Iterable[Case], stream: Stream, falling: boo
         for place, code in zip(places, case.b, strict=True):
             b[place] = code
         yield replace(case, b=tuple(b), metadata=metadata)
+
+
+def placed_batch(unit: SparseUnit, batch: Batch, seed: int) -> Batch:
+    """A batch of the dense unit's cases as one of the sparse unit's; its first cases are those of a shorter one.
+
+    Metadata ascend, and b is as of `placed`.
+    """
+    rule, fmt, width = unit.sparsity, unit.dense.operands.b, batch.a.shape[1]
+    groups, count = width // rule.kept, len(batch)
+    words = Stream(seed, unit.name, "metadata", batch.ids[0]).words(count * groups * (1 + rule.whole))
+    words = words.reshape(count, groups * (1 + rule.whole))
+    patterns = np.array(rule.patterns)
+    metadata = patterns[words[:, :groups] * len(patterns) >> WORD].reshape(count, -1)
+    b = np.empty((count, groups * rule.whole), batch.b.dtype)
+    for first, pool in enumerate((np.array(all_codes(fmt)), np.array(_loud(fmt)))):
+        b[first::2] = pool[words[first::2, groups:] * len(pool) >> WORD]
+    firsts = (np.arange(metadata.shape[1]) // rule.keep * rule.of + metadata) * rule.run
+    places = (firsts[..., None] + np.arange(rule.run)).reshape(count, width)
+    np.put_along_axis(b, places, batch.b, axis=1)
+    return replace(batch, b=b, metadata=metadata.astype(np.uint8))
 
 
 @lru_cache(maxsize=32)

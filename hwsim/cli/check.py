@@ -18,7 +18,7 @@ from hwsim.cli.app import app
 from hwsim.cli.arguments import again
 from hwsim.cli.output import TellAsJson, note, say
 from hwsim.cli.progress import Progress
-from hwsim.spec import Unit, load_unit, presets
+from hwsim.spec import load_unit, presets
 
 if TYPE_CHECKING:
     from hwsim.cosim.vectors.check import Findings
@@ -64,7 +64,7 @@ def check(
         refuse_reports(report)
     findings = _pipe(results) if folder == "-" else _file(folder, results)
     with Progress("looking for what explains wrong results", lines=True) as bar:
-        record = findings.report(again(context), _unit_argument(findings.unit, folder), bar.say)
+        record = findings.report(again(context), _unit_argument(findings, folder), bar.say)
     if "-" in (folder, results):
         record = record.changed(notes=(*record.notes, PIPED))
     _show(record)
@@ -75,11 +75,12 @@ def check(
         raise typer.Exit(MISMATCH)
 
 
-def _unit_argument(unit: Unit, folder: str) -> str:
-    """A unit as a command's argument: the name of a preset, or the unit's file in the set."""
+def _unit_argument(findings: Findings, folder: str) -> str:
+    """The unit of the cases as a command's argument: the name of a preset, or the unit's file in the set."""
+    unit = findings.unit
     if folder == "-" or (unit.name in presets() and load_unit(unit.name) == unit):
         return unit.name
-    return str(Path(folder) / "unit.yaml")
+    return str(Path(folder) / ("unit.yaml" if findings.sparse is None else "dense.yaml"))
 
 
 def _pipe(results: str) -> Findings:

@@ -341,7 +341,7 @@ def sparse_reading(unit: SparseUnit) -> Iterator[str]:
 # What takes sparse units, where nothing of the dense one is lacking.
 TAKE_SPARSE = (
     "hwsim.gemm", "hwsim.dot", "hwsim.compress", "hwsim.model", "hwsim rtl", "hwsim cosim",
-    "hwsim prove", "hwsim export-c", "hwsim explain",
+    "hwsim prove", "hwsim export-c", "hwsim vectors", "hwsim explain",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.arguments import UnitName, again
 from hwsim.cli.output import TellAsJson, announce, note, print_table, say
 from hwsim.cli.progress import Progress
-from hwsim.spec import load_unit
+from hwsim.spec import SparseUnit, load_any, load_unit
 
 if TYPE_CHECKING:
     from hwsim.cosim.vectors.make import Made
@@ -64,8 +64,10 @@ def vectors(
     from hwsim.cosim.vectors.make import make
     from hwsim.cosim.vectors.plan import Wanted, cost
 
-    specified = load_unit(unit)
-    wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages)
+    loaded = load_any(unit)
+    sparse = loaded if isinstance(loaded, SparseUnit) else None
+    specified = load_unit(unit) if sparse is None else sparse.dense
+    wanted = Wanted(specified, suite, seed, cases, _formats(formats), stages, sparse)
     announce(cost(wanted))
     if output == "-":
         _stream(wanted, formats, stages)
@@ -98,7 +100,7 @@ def _stream(wanted: Wanted, formats: str | None, stages: bool) -> None:
     if formats is not None or stages:
         raise InputError("--format and --stages go with a folder, not with -o -")
     try:
-        for text in stream(wanted.unit, made_batches(wanted)):
+        for text in stream(wanted.written, made_batches(wanted)):
             sys.stdout.write(text)
             sys.stdout.flush()  # whoever reads has these while the next are looked for
     except BrokenPipeError:

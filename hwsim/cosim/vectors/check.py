@@ -19,14 +19,16 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import ascii_lines, bounded_lines, digest_of
 from hwsim.base.text import counted
 from hwsim.cases.bins.plan import GROUPS, labels
-from hwsim.cases.case import Batch, Case, batches, operand_formats
+from hwsim.cases.case import Batch, Case, batches, multiplied, operand_formats
 from hwsim.compute.kernels import AnyKernel
 from hwsim.cosim.vectors.lines import (
     EXPECTED,
     OPERANDS,
     STREAM,
+    Written,
     case_of,
     case_of_words,
+    dense,
     header,
     hexadecimal,
     operand_layout,
@@ -39,7 +41,7 @@ from hwsim.explain.diagnosis import Progress, diagnose
 from hwsim.explain.facts import Observation
 from hwsim.explain.mismatches import explain_command, fault_kinds, wrong_result
 from hwsim.formats.yamlfile import read, shown, validated
-from hwsim.spec import Unit, unpromised
+from hwsim.spec import SparseUnit, Unit, load_sparse, unpromised
 from hwsim.spec.catalog import written_out
 from hwsim.tb.fields import Layout
 
@@ -97,9 +99,15 @@ class StoredManifest(_Read):
 
 @dataclass(frozen=True, eq=False)
 class Stored:
+    """A set. written: the unit whose lines it has; unit: that, or of a sparse one its dense unit."""
+
     folder: Path
     manifest: StoredManifest
-    unit: Unit
+    written: Written
+
+    @property
+    def unit(self) -> Unit:
+        return dense(self.written)
 
     @property
     def cases(self) -> int:
@@ -111,7 +119,7 @@ class Stored:
 
     @cached_property
     def operands(self) -> HexLines:
-        return HexLines(self.folder / OPERANDS, operand_layout(self.unit), self.manifest.lines)
+        return HexLines(self.folder / OPERANDS, operand_layout(self.written), self.manifest.lines)
 
     @cached_property
     def names(self) -> Sequence[str] | None:
@@ -142,7 +150,14 @@ class Stored:
 
     def case(self, number: int) -> Case:
         lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
-        return case_of(self.unit, self.name(number), [self.operands[line] for line in lines])
+        return _multiplied(
+            self.written, case_of(self.written, self.name(number), [self.operands[line] for line in lines])
+        )
+
+
+def _multiplied(unit: Written, case: Case) -> Case:
+    """A case as the unit that multiplies has it."""
+    return multiplied(unit, case) if isinstance(unit, SparseUnit) else case
 
 
 class HexLines:
@@ -192,7 +207,11 @@ def stored(folder: str | Path) -> Stored:
     if (version := document.data.get("version")) != VERSION:
         raise InputError(f"{path / MANIFEST}: version must be {VERSION}, not {shown(version)}; make the set again")
     manifest = validated(StoredManifest, document)
-    unit = written_out(manifest.unit, document, ("unit",))
+    unit: Written
+    if "sparsity" in manifest.unit:
+        unit = load_sparse(manifest.unit)
+    else:
+        unit = written_out(manifest.unit, document, ("unit",))
     for name in (OPERANDS, EXPECTED):
         if name not in manifest.files:
             raise InputError(f"{document.where(('files',))}: files must name {name}")
@@ -320,7 +339,8 @@ class Findings:
     """The findings of a comparison: what was compared, who answered, and what is wrong.
 
     wrong: of `compared` results. first: the first of those. right: some right results, by case and code. hints: what
-    they have in common beyond the arithmetic, and what was not compared.
+    they have in common beyond the arithmetic, and what was not compared. sparse: the unit whose dense one `unit` is;
+    cases are what that multiplies.
     """
 
     unit: Unit
@@ -335,6 +355,12 @@ class Findings:
     hints: list[str] = field(default_factory=list)
     coverage: tuple[CoverageGroup, ...] = ()
     kills: tuple[Kills, ...] = ()
+    sparse: SparseUnit | None = None
+
+    @property
+    def named(self) -> Written:
+        """The unit that was compared."""
+        return self.sparse or self.unit
 
     def add(self) -> bool:
         """Count a wrong result; True if it is among the first, which are kept."""
@@ -344,7 +370,7 @@ class Findings:
     @property
     def row(self) -> Row:
         return Row(
-            unit=self.unit.name,
+            unit=self.named.name,
             suite=self.suite,
             driver=self.driver,
             planned=self.planned,
@@ -382,11 +408,11 @@ class Findings:
         progress: called with what is being done, as finding names takes its time.
         """
         return RunReport(
-            title=f"Check of the results in {self.driver}: {self.suite} of {self.unit.name}",
+            title=f"Check of the results in {self.driver}: {self.suite} of {self.named.name}",
             command=again,
             version=version("hwsim"),
             seed=self.seed,
-            units=(self.unit.model_dump(mode="json", exclude_unset=True),),
+            units=(self.named.model_dump(mode="json", exclude_unset=True),),
             rows=(self.row,),
             coverage=self.coverage,
             kills=self.kills,
@@ -400,7 +426,8 @@ SAMPLE = 2_000  # right results of which some stand beside the wrong ones
 
 def check(known: Stored, lines: Iterable[str], where: str) -> Findings:
     """Compare results with a set. where: the file of results. Raises Malformed for lines that cannot be read."""
-    findings = Findings(known.unit, known.manifest.suite, where, known.cases, known.manifest.seed)
+    sparse = known.written if isinstance(known.written, SparseUnit) else None
+    findings = Findings(known.unit, known.manifest.suite, where, known.cases, known.manifest.seed, sparse=sparse)
     answers, order, right, line = Answers(known, where), _Order(known), list[Answer](), 0
     step = max(1, known.cases // SAMPLE)
     for answer in answers.read(lines):
@@ -494,7 +521,7 @@ def _coverage(known: Stored) -> tuple[CoverageGroup, ...]:
 TOGETHER = 1024  # cases that are computed at once
 
 
-def stream(unit: Unit, made: Iterable[Batch]) -> Iterator[str]:
+def stream(unit: Written, made: Iterable[Batch]) -> Iterator[str]:
     """Yield the lines of cases, without results; first the comments that name the unit and the columns."""
     yield header(unit, expected=False)
     for batch in made:
@@ -514,8 +541,10 @@ def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -
 
     Comment lines must come back too: they say what the unit is. Raises Malformed for lines that cannot be read.
     """
-    unit, rest = _unit(lines)
-    findings, kernel, returned = Findings(unit, "through a pipe", "the pipe"), kernel_of(unit), _returned(unit, rest)
+    written, rest = _unit(lines)
+    unit, returned = dense(written), _returned(written, rest)
+    sparse = written if isinstance(written, SparseUnit) else None
+    findings, kernel = Findings(unit, "through a pipe", "the pipe", sparse=sparse), kernel_of(unit)
     while some := list(islice(returned, TOGETHER)):
         codes = [
             code
@@ -533,7 +562,7 @@ def judge(lines: Iterable[str], kernel_of: Callable[[Unit], AnyKernel | None]) -
     return findings
 
 
-def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
+def _unit(lines: Iterable[str]) -> tuple[Written, Iterator[tuple[int, str]]]:
     """The unit that the comments hold, and the lines that follow them, numbered."""
     numbered = enumerate(lines, 1)
     if next(numbered, (1, ""))[1].strip() != f"# {STREAM}":
@@ -545,14 +574,15 @@ def _unit(lines: Iterable[str]) -> tuple[Unit, Iterator[tuple[int, str]]]:
         word, _, text = line.removeprefix("# ").partition(" ")
         if word != "unit":
             raise InputError(word)
-        return Unit.model_validate(json.loads(text)), numbered
+        keys = json.loads(text)
+        return load_sparse(keys) if "sparsity" in keys else Unit.model_validate(keys), numbered
     except (ValueError, RecursionError):
         raise Malformed(
             "-:2: must be `# unit` and the unit's specification, as `hwsim vectors -o -` wrote it"
         ) from None
 
 
-def _returned(unit: Unit, numbered: Iterable[tuple[int, str]]) -> Iterator[Returned]:
+def _returned(unit: Written, numbered: Iterable[tuple[int, str]]) -> Iterator[Returned]:
     names = ["id", *operand_formats(unit), "result"]
     for number, line in numbered:
         words = line.partition("#")[0].split()
@@ -561,7 +591,8 @@ def _returned(unit: Unit, numbered: Iterable[tuple[int, str]]) -> Iterator[Retur
         if len(words) != len(names):
             raise Malformed(f"-:{number}: must be {len(names)} words ({' '.join(names)}), not {len(words)}")
         try:
-            yield Returned(case_of_words(unit, words[:-1]), _result(unit, words[-1]), number)
+            case = _multiplied(unit, case_of_words(unit, words[:-1]))
+            yield Returned(case, _result(dense(unit), words[-1]), number)
         except ValueError as error:
             raise Malformed(f"-:{number}: {error}") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from hwsim.formats import Class, Format, container_dtype
 from hwsim.formats.codes import Codes
 from hwsim.model.definition import Definition
 from hwsim.model.record import Explanation, Group
-from hwsim.spec import AlignedSum, Unit
+from hwsim.spec import AlignedSum, SparseUnit, Unit
 from hwsim.tb.fields import Layout, side_by_side
 
 OPERANDS, EXPECTED, PARTIAL, STAGES = "operands.hex", "expected.hex", "partial.hex", "stages.hex"
@@ -26,9 +26,15 @@ SIGNED = ("max_exp", "aligned", "total")  # values of stages in two's complement
 SPECIALS = {Class.NAN: 1, Class.INFINITY: 2}
 
 Fields = dict[str, NDArray[Any]]
+Written: TypeAlias = Unit | SparseUnit  # what a set's lines are of; results and stages are a sparse unit's dense one's
 
 
-def layouts(unit: Unit, files: Iterable[str]) -> dict[str, Layout]:
+def dense(unit: Written) -> Unit:
+    """The unit that multiplies."""
+    return unit.dense if isinstance(unit, SparseUnit) else unit
+
+
+def layouts(unit: Written, files: Iterable[str]) -> dict[str, Layout]:
     """The layout of each file of lines in a set: operands, results, and the others if they are among these."""
     kinds = {OPERANDS: operand_layout, EXPECTED: result_layout, PARTIAL: partial_layout, STAGES: stage_layout}
     return {name: of(unit) for name, of in kinds.items() if name in (OPERANDS, EXPECTED, *files)}
@@ -37,40 +43,43 @@ def layouts(unit: Unit, files: Iterable[str]) -> dict[str, Layout]:
 # Operands: one description of the columns for lines, text, JSON and arrays.
 
 
-def column_codes(unit: Unit, batch: Batch) -> dict[str, Codes]:
+def column_codes(unit: Written, batch: Batch) -> dict[str, Codes]:
     """The operands of a batch by column, (cases, count) each."""
     return {name: getattr(batch, name).reshape(len(batch), -1) for name in operand_formats(unit)}
 
 
-def line_groups(unit: Unit) -> int:
+def line_groups(unit: Written) -> int:
     """Groups in one line: one, or those of an instruction where groups interleave or start from zero."""
+    unit = dense(unit)
     return unit.instruction.fill // unit.instruction.lanes
 
 
-def lines_of(unit: Unit, batch: Batch) -> int:
+def lines_of(unit: Written, batch: Batch) -> int:
     """The number of lines of operands that a case of the batch has."""
-    return int(batch.a.shape[1]) // unit.instruction.fill
+    return int(batch.a.shape[1]) // dense(unit).instruction.fill
 
 
-def operand_layout(unit: Unit) -> Layout:
+def operand_layout(unit: Written) -> Layout:
     """The layout of a line of operands: a, b, their scales, the addend, and flags for a case's first and last line.
 
     Of each side's scales there is at least one, which lines of one block repeat.
     """
-    counts = operand_counts(unit, unit.instruction.fill)
+    counts = operand_counts(unit, dense(unit).instruction.fill)
     fields = [(name, fmt.container_bits, counts[name]) for name, fmt in operand_formats(unit).items()]
     return Layout(side_by_side([*fields, ("first", 1, 1), ("last", 1, 1)]))
 
 
-def operand_fields(unit: Unit, batch: Batch) -> Fields:
+def operand_fields(unit: Written, batch: Batch) -> Fields:
     """The fields of every line of operands, (lines, count) each.
 
     Only the first line's addend counts: the others carry its complement, which must not.
     """
-    per_case, terms, layout = lines_of(unit, batch), unit.instruction.fill, operand_layout(unit)
-    fields: Fields = dict(column_codes(unit, batch))
-    for name in ("a", "b"):
-        fields[name] = fields[name].reshape(-1, terms)
+    per_case, layout, fields = lines_of(unit, batch), operand_layout(unit), dict[str, NDArray[Any]]()
+    for name, codes in column_codes(unit, batch).items():
+        of_products = name in ("a", "b", "metadata")
+        fields[name] = codes.reshape(-1, layout.field(name).count) if of_products else codes
+    unit = dense(unit)
+    terms = unit.instruction.fill
     for side, name in enumerate(("scale_a", "scale_b") if unit.scale is not None else ()):
         codes, count = fields[name], layout.field(name).count
         first = np.arange(per_case) * terms // block_lengths(unit)[side]
@@ -86,28 +95,30 @@ def operand_fields(unit: Unit, batch: Batch) -> Fields:
     return fields
 
 
-def case_of(unit: Unit, name: str, lines: Sequence[bytes]) -> Case:
+def case_of(unit: Written, name: str, lines: Sequence[bytes]) -> Case:
     """The case with these lines of operands."""
     rows = [operand_layout(unit).unpacked(line) for line in lines]
     joined = {field: tuple(code for row in rows for code in row[field]) for field in rows[0]}
-    scales = []
+    scales, metadata, unit = list[tuple[int, ...]](), joined.get("metadata", ()), dense(unit)
     for side, field in enumerate(("scale_a", "scale_b") if unit.scale is not None else ()):
         scales.append(joined[field][:: max(1, block_lengths(unit)[side] // unit.instruction.fill)])
-    return Case(name, joined["a"], joined["b"], joined.get("c", (0,))[0], *scales)
+    scale_a, scale_b = scales or ((), ())
+    return Case(name, joined["a"], joined["b"], joined.get("c", (0,))[0], scale_a, scale_b, metadata=metadata)
 
 
 # Results, partial results and stages.
 
 
-def result_layout(unit: Unit) -> Layout:
-    return Layout(side_by_side([("result", unit.output.container_bits, 1)]))
+def result_layout(unit: Written) -> Layout:
+    return Layout(side_by_side([("result", dense(unit).output.container_bits, 1)]))
 
 
-def partial_layout(unit: Unit) -> Layout:
+def partial_layout(unit: Written) -> Layout:
     """The layout of a line of partial results, one for each line of operands.
 
     partial: every group's result. register: the promotion register, or the sum with the late addend, after the line.
     """
+    unit = dense(unit)
     fields = [("partial", unit.result.format.container_bits, line_groups(unit))]
     if unit.promotion is not None or unit.late is not None:
         fields.append(("register", unit.output.container_bits, 1))
@@ -133,7 +144,7 @@ def partial_fields(unit: Unit, definition: Definition, cs: Sequence[int], explai
     return fields
 
 
-def stage_layout(unit: Unit) -> Layout:
+def stage_layout(unit: Written) -> Layout:
     """The layout of a line of stage values: the window of every group of the line.
 
     special: 1 NaN, 2 +Inf, 3 -Inf, which is the group's result whatever the window holds; else 0. any: 0 where every
@@ -142,6 +153,7 @@ def stage_layout(unit: Unit) -> Layout:
     rounded.
     Raises ValueError for a unit without such a window.
     """
+    unit = dense(unit)
     match unit.sum:
         case AlignedSum(subgroup=None, fraction_bits=bits):
             pass
@@ -200,7 +212,7 @@ def _stages(group: Group, terms: int) -> dict[str, list[int]]:
 STREAM = "hwsim vectors 1"
 
 
-def header(unit: Unit, *, expected: bool) -> str:
+def header(unit: Written, *, expected: bool) -> str:
     """The comment lines that text begins with: the unit, and the columns."""
     spec = json.dumps(unit.model_dump(mode="json", exclude_unset=True), separators=(",", ":"))
     columns = ["id", *operand_formats(unit), *(["result"] if expected else [])]
@@ -211,12 +223,12 @@ def header(unit: Unit, *, expected: bool) -> str:
     )
 
 
-def text_lines(unit: Unit, batch: Batch, results: Codes | None) -> str:
+def text_lines(unit: Written, batch: Batch, results: Codes | None) -> str:
     """A line of words for each case; with its result where there are results."""
     formats, codes = operand_formats(unit), column_codes(unit, batch)
     columns = [batch.ids, *(_words(formats[name], codes[name]) for name in formats)]
     if results is not None:
-        columns.append(_words(unit.output, results[:, None]))
+        columns.append(_words(dense(unit).output, results[:, None]))
     return "".join(" ".join(row) + "\n" for row in zip(*columns, strict=True))
 
 
@@ -237,7 +249,7 @@ def _digits(fmt: Format) -> int:
     return -(-fmt.container_bits // 4)
 
 
-def json_lines(unit: Unit, batch: Batch, results: Codes) -> str:
+def json_lines(unit: Written, batch: Batch, results: Codes) -> str:
     """A JSON object for each case: codes as integers."""
     columns: dict[str, Any] = {"id": batch.ids}
     columns |= {name: codes.tolist() for name, codes in column_codes(unit, batch).items()}
@@ -248,18 +260,19 @@ def json_lines(unit: Unit, batch: Batch, results: Codes) -> str:
     return "".join(json.dumps(dict(zip(columns, row, strict=True)), separators=(",", ":")) + "\n" for row in rows)
 
 
-def case_of_words(unit: Unit, words: list[str]) -> Case:
+def case_of_words(unit: Written, words: list[str]) -> Case:
     """Read back a case that `text_lines` wrote, without its result. Raises ValueError for words that are no case's."""
     formats = operand_formats(unit)
     codes = {name: _codes(fmt, word, name) for (name, fmt), word in zip(formats.items(), words[1:], strict=True)}
-    terms = len(codes["a"])
-    if terms % unit.instruction.fill:
-        raise InputError(f"a must have a multiple of {unit.instruction.fill} codes, not {terms}")
+    terms, fill = len(codes["a"]), dense(unit).instruction.fill
+    if terms % fill:
+        raise InputError(f"a must have a multiple of {fill} codes, not {terms}")
     for name, count in operand_counts(unit, terms).items():
         if len(codes[name]) != count:
             raise InputError(f"{name} must have {count} codes, not {len(codes[name])}")
-    scales = (codes.get(name, ()) for name in ("scale_a", "scale_b"))
-    return Case(words[0], codes["a"], codes["b"], codes.get("c", (0,))[0], *scales)
+    scale_a, scale_b = (codes.get(name, ()) for name in ("scale_a", "scale_b"))
+    metadata = codes.get("metadata", ())
+    return Case(words[0], codes["a"], codes["b"], codes.get("c", (0,))[0], scale_a, scale_b, metadata=metadata)
 
 
 def _codes(fmt: Format, word: str, what: str) -> tuple[int, ...]:

@@ -39,6 +39,8 @@ from hwsim.cosim.vectors.lines import (
     OPERANDS,
     PARTIAL,
     STAGES,
+    Written,
+    dense,
     header,
     json_lines,
     layouts,
@@ -78,11 +80,17 @@ class Block:
 
 
 def explained_block(
-    unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None, answers: dict[str, int] | None
+    unit: Unit,
+    batch: Batch,
+    wanted: Collection[str],
+    kernel: AnyKernel | None,
+    answers: dict[str, int] | None,
+    asked: Wanted | None = None,
 ) -> Block:
     """A block computed by the definition, with partial results and stages.
 
-    kernel: computes the same once more. answers: results that come from elsewhere, by case id.
+    kernel: computes the same once more. answers: results that come from elsewhere, by case id. asked: the set, where
+    its lines may be a sparse unit's.
     Raises RuntimeError where definition and kernel differ, which is a defect of hwsim.
     """
     definition, cases = definition_of(unit), list(batch.cases())
@@ -92,7 +100,7 @@ def explained_block(
         _compare(batch, results, computed(unit, batch, kernel))
     if answers is not None:
         results = np.array([answers[case.id] for case in cases], container_dtype(unit.output))
-    files, layout = _files(unit, batch, results, wanted), layouts(unit, wanted)
+    files, layout = _files(asked or Wanted(unit), batch, results, wanted), layouts(unit, wanted)
     if PARTIAL in wanted:
         files[PARTIAL] = layout[PARTIAL].packed(partial_fields(unit, definition, batch.c.tolist(), explained))
     if STAGES in wanted:
@@ -100,10 +108,12 @@ def explained_block(
     return Block(files, batch, results, explained)
 
 
-def computed_block(unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None) -> Block:
-    """A block computed by the unit's kernel; by the definition where there is none."""
+def computed_block(
+    unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None, asked: Wanted | None = None
+) -> Block:
+    """A block computed by the unit's kernel; by the definition where there is none. asked: as of `explained_block`."""
     results = computed(unit, batch, kernel)
-    return Block(_files(unit, batch, results, wanted), batch, results)
+    return Block(_files(asked or Wanted(unit), batch, results, wanted), batch, results)
 
 
 def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
@@ -121,7 +131,8 @@ def _compare(batch: Batch, results: Codes, others: Codes) -> None:
         raise RuntimeError(f"model and kernel differ at {batch.ids[first]}: {results[first]:#x} and {others[first]:#x}")
 
 
-def _files(unit: Unit, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
+def _files(asked: Wanted, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
+    unit, batch = asked.written, asked.lines(batch)
     layout, files = layouts(unit, ()), {}
     if OPERANDS in wanted:
         files[OPERANDS] = layout[OPERANDS].packed(operand_fields(unit, batch))
@@ -347,7 +358,7 @@ class Counts:
 
 
 def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: Sequence[str], counted: Kills) -> bytes:
-    unit, layout = wanted.unit, layouts(wanted.unit, files)
+    unit, layout = wanted.written, layouts(wanted.written, files)
     data = {
         "generator": "hwsim vectors",
         "hwsim": hwsim.__version__,
@@ -362,7 +373,9 @@ def manifest(wanted: Wanted, counts: Counts, digests: Mapping[str, str], files: 
         "coverage": _bins(counts.coverage),
         "mistakes": counted.model_dump(mode="json", exclude={"unit"}),
         "unit": unit.model_dump(mode="json", exclude_unset=True),
-        "formats": {name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(unit).items()},
+        "formats": {
+            name: fmt.model_dump(mode="json", exclude_unset=True) for name, fmt in used_formats(wanted.unit).items()
+        },
         "files": {name: _file(layout.get(name), digest) for name, digest in sorted(digests.items())},
     }
     data = {key: value for key, value in data.items() if value is not None}
@@ -441,18 +454,19 @@ def stored(fmt: Format | None, codes: NDArray[Any]) -> NDArray[Any]:
     return codes if fmt is None or codes.dtype != object else to_words(codes, words_of(fmt.container_bits))
 
 
-def case_arrays(unit: Unit, blocks: Iterable[Block]) -> Arrays:
+def case_arrays(unit: Unit, blocks: Iterable[Block], asked: Wanted | None = None) -> Arrays:
     """The arrays of `cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,).
 
-    Of more than 64 bits, c and result have a last axis of words.
+    A sparse unit has metadata (lines, count), too. Of more than 64 bits, c and result have a last axis of words.
     """
     parts, first_line = list[Arrays](), 0
     for block in blocks:
         batch, per_case = block.batch, lines_of(unit, block.batch)
+        held = asked or Wanted(unit)
         lines = {
             name: values
-            for name, values in operand_fields(unit, batch).items()
-            if name in ("a", "b", "scale_a", "scale_b")
+            for name, values in operand_fields(held.written, held.lines(batch)).items()
+            if name in ("a", "b", "metadata", "scale_a", "scale_b")
         }
         ids = np.array(list(batch.ids), dtype=np.bytes_)
         results, c = stored(unit.output, block.results), stored(unit.operands.addend, batch.c)
@@ -490,22 +504,23 @@ def problem_arrays(unit: Unit, problem: GemmProblem) -> Arrays:
 FILES = ("vectors_pkg.sv", "replay_dut.sv", "replay_tb.sv")
 
 
-def bench_texts(unit: Unit, cases: int, lines: int, files: Iterable[str]) -> dict[str, str]:
+def bench_texts(written: Written, cases: int, lines: int, files: Iterable[str]) -> dict[str, str]:
     """The package, the module that instantiates a design in the testbench, and the testbench, by file name.
 
     files: the names of the set's files.
     """
+    unit = dense(written)
     values: dict[str, Any] = {
-        "unit": unit,
+        "unit": written,
         "cases": cases,
         "lines": lines,
         "terms": unit.instruction.fill,
-        "layouts": list(layouts(unit, files).items()),
+        "layouts": list(layouts(written, files).items()),
         "prefix": lambda name: name.partition(".")[0].upper(),
         "result_bits": unit.output.container_bits,
         **_any_nan(unit),
         "minus_zero": unpromised(unit).minus_zero,
-        **_design(unit),
+        **_design(written),
     }
     return {name: _environment().get_template(f"{name}.jinja").render(values) for name in FILES}
 
@@ -531,7 +546,7 @@ def _any_nan(unit: Unit) -> dict[str, Any]:
     return {"any_nan": True, "exponent": exponent, "fraction": fraction}
 
 
-def _design(unit: Unit) -> dict[str, Any]:
+def _design(unit: Written) -> dict[str, Any]:
     """The template's values for hwsim's own RTL of the unit, or the reason why there is none."""
     from hwsim.rtl import supports, top_name  # Amaranth takes a while
 
@@ -547,6 +562,7 @@ FORMATS = {"hex": (OPERANDS, EXPECTED), "text": (TEXT,), "json": (JSON,), "npz":
 MOST_CASES = 10**12
 SMALL = 100_000  # up to so many cases, all formats are written unless said
 UNIT = "unit.yaml"  # the specification once more, as a file that commands take
+DENSE = "dense.yaml"  # of a sparse unit, the unit that multiplies
 
 
 @dataclass
@@ -587,6 +603,8 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         raise InputError(f"--cases must be at most {MOST_CASES:,}, not {wanted.cases:,}")
     if wanted.stages:
         stage_layout(unit)
+    if wanted.sparse is not None and wanted.suite == "captured":
+        raise InputError(f"{wanted.sparse.name} is sparse: `hwsim cosim` plays what GPUs returned, no set has it")
     cost(wanted).demand()
     WrittenFolder(folder, "vectors")  # refuses what is somebody else's before the work
     counts: Counts | None = None
@@ -597,7 +615,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
 
     planned = plan(unit, wanted.suite, wanted.seed, solving)
     total = number_of_cases(wanted, planned)
-    digits = operand_layout(unit).digits + result_layout(unit).digits + 2
+    digits = operand_layout(wanted.written).digits + result_layout(unit).digits + 2
     demand_disk(folder / OPERANDS, total * digits)
     formats = wanted.formats or (("hex",) if total > SMALL else tuple(FORMATS))
     if "npz" in formats and total > MOST_ARRAYS:
@@ -611,7 +629,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         if growing.state is not None:
             counts.restore(growing.state)
         elif TEXT in files:
-            growing.grow({TEXT: header(unit, expected=True).encode()})
+            growing.grow({TEXT: header(wanted.written, expected=True).encode()})
         resumed = counts.cases
         for number, block in enumerate(_blocks(wanted, planned, total, files, kernel, resumed), 1):
             growing.grow(block.files)
@@ -621,14 +639,17 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
             progress(counts.cases, total, "writing cases")
         for name, fmt in used_formats(unit).items():
             growing.whole(f"codecs/{name}.csv", tables.text(fmt).encode())
-        growing.whole(UNIT, as_yaml(unit).encode())
-        for number, problem in enumerate(planned.problems()):
+        growing.whole(UNIT, as_yaml(wanted.written).encode())
+        if wanted.sparse is not None:
+            growing.whole(DENSE, as_yaml(unit).encode())
+        # The matrices are the dense unit's: cases of a sparse one have metadata each of its own.
+        for number, problem in enumerate(planned.problems() if wanted.sparse is None else ()):
             growing.whole(f"gemm/{number}.npz", npz(problem_arrays(unit, problem)))
-        for name, text in bench_texts(unit, counts.cases, counts.lines, files).items():
+        for name, text in bench_texts(wanted.written, counts.cases, counts.lines, files).items():
             growing.whole(name, text.encode())
         if ARRAYS in files:
             again = (computed_block(unit, draw(), (), kernel) for _, draw in _batches(wanted, planned, total))
-            growing.whole(ARRAYS, npz(case_arrays(unit, again)))
+            growing.whole(ARRAYS, npz(case_arrays(unit, again, wanted)))
         progress(counts.cases, total, "counting likely mistakes that they kill")
         first = (case for _, draw in _batches(wanted, planned, min(total, MOST_COUNTED)) for case in draw().cases())
         counted = kept_kills(unit, list(islice(first, min(total, MOST_COUNTED))))
@@ -637,14 +658,14 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
 
 
 def made_batches(wanted: Wanted) -> Iterator[Batch]:
-    """Yield the cases of a set, without results."""
+    """Yield the cases of a set as its lines have them, without results."""
     planned = plan(wanted.unit, wanted.suite, wanted.seed)
     total = number_of_cases(wanted, planned)
-    return (draw() for _, draw in _batches(wanted, planned, total))
+    return (wanted.lines(draw()) for _, draw in _batches(wanted, planned, total))
 
 
 def _key(wanted: Wanted, total: int, files: Sequence[str]) -> dict[str, Any]:
-    unit = wanted.unit.model_dump(mode="json")
+    unit = wanted.written.model_dump(mode="json")
     key = {"unit": unit, "suite": wanted.suite, "seed": wanted.seed, "cases": total, "files": list(files)}
     return {**key, "code": identity(__name__)}
 
@@ -655,7 +676,7 @@ def _blocks(
     """Yield the blocks of a set from that of case `skip` on, in order, a few of them computed at once."""
 
     def computed(draw: Callable[[], Batch]) -> Block:
-        return computed_block(wanted.unit, draw(), files, kernel)
+        return computed_block(wanted.unit, draw(), files, kernel, wanted)
 
     with ThreadPoolExecutor(threads()) as pool:
         waiting: deque[Future[Block]] = deque()
@@ -664,7 +685,7 @@ def _blocks(
                 if first < skip:
                     continue
                 if first < EXPLAINED or STAGES in files:  # Python alone, which threads do not make faster
-                    yield explained_block(wanted.unit, draw(), files, kernel, planned.expected)
+                    yield explained_block(wanted.unit, draw(), files, kernel, planned.expected, wanted)
                     continue
                 waiting.append(pool.submit(computed, draw))
                 if len(waiting) > 2 * threads():

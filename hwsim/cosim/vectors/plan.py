@@ -10,15 +10,16 @@ from heapq import heapify, heapreplace
 from hwsim.base.errors import InputError
 from hwsim.base.resources import KIB, MIB, Cost
 from hwsim.cases.bins.covering import Covered, covered, covering
-from hwsim.cases.case import Case, draws
+from hwsim.cases.case import Batch, Case, draws
 from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
 from hwsim.cases.random_cases import product_cases
+from hwsim.cases.selection import placed_batch
 from hwsim.cases.sensitive import sensitive
 from hwsim.explain import Discrimination, discrimination
 from hwsim.explain.discriminate import telling
 from hwsim.explain.readings import supports
 from hwsim.explain.silicon.results import known_cases
-from hwsim.spec import NotImplementedYet, Unit
+from hwsim.spec import NotImplementedYet, SparseUnit, Unit
 
 SUITES = {"smoke": 2_000, "standard": 50_000, "soak": 1_000_000}
 PARTS = ("coverage", "discrimination", "sensitive", "products", "gemm", "random", "captured")
@@ -32,7 +33,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A request for a set. cases: how many, or None for the suite's own number. formats: of FORMATS, or None."""
+    """A request for a set. cases: how many, or None for the suite's own number. formats: of FORMATS, or None.
+
+    unit: whose cases these are, and results. sparse: a sparse unit whose dense one that is: of whose lines they are.
+    """
 
     unit: Unit
     suite: str = "smoke"
@@ -40,6 +44,16 @@ class Wanted:
     cases: int | None = None
     formats: tuple[str, ...] | None = None
     stages: bool = False
+    sparse: SparseUnit | None = None
+
+    @property
+    def written(self) -> Unit | SparseUnit:
+        """The unit whose lines the files have."""
+        return self.sparse or self.unit
+
+    def lines(self, batch: Batch) -> Batch:
+        """A batch as the lines have it."""
+        return batch if self.sparse is None else placed_batch(self.sparse, batch, self.seed)
 
 
 class SetPart:
