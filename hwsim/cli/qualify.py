@@ -36,7 +36,9 @@ def qualify_dut(
     from hwsim.prove.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
 
-    design = dut_design(load_dut(dut), called=str(dut))
+    loaded = load_dut(dut)
+    loaded.demand_dense("hwsim qualify --dut")
+    design = dut_design(loaded, called=str(dut))
     known = stored(vectors) if vectors is not None else None
 
     def run(bar: Progress) -> DutQualification:

@@ -127,7 +127,7 @@ def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     dut, ports = design.dut, design.ports
     (expected,) = expected_codes(dut.unit, [case])
-    stream = [item.beat for item in tag(design.beat_unit, 0, case, 0)]
+    stream = [item.beat for item in tag(design.driven_unit, 0, design.driven([case])[0], 0)]
     digits = -(-ports.input.width // 4)
     (folder / "operands.hex").write_text("".join(f"{ports.pack(beat):0{digits}x}\n" for beat in stream))
     wide = -(-dut.unit.output.container_bits // 4)

@@ -367,6 +367,11 @@ class DotDesign(Design):
         """A suite in the form that the testbench plays. stream: of everything random."""
 
     @property
+    def selected(self) -> tuple[Case, ...]:
+        """Of a design with a selector the cases that ask what it selects, as the unit that multiplies has them."""
+        return ()
+
+    @property
     def skipped_suites(self) -> Mapping[SuiteKind, str]:
         """The suites that the design is not put through, each with the reason."""
         return {}

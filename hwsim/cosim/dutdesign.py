@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 from pydantic import ValidationError
@@ -14,8 +15,9 @@ from hwsim.base.arrays import code_array
 from hwsim.base.errors import InputError
 from hwsim.cases.bins import declare as bins
 from hwsim.cases.bins.declare import CoverageBin
-from hwsim.cases.case import Case, addend_mask, dot, in_beats
+from hwsim.cases.case import Case, addend_mask, dot, in_beats, multiplied
 from hwsim.cases.drawing import Stream
+from hwsim.cases.selection import placed, selection_cases
 from hwsim.cocotb.expected import same_codes
 from hwsim.compute.products import dot as dot_product
 from hwsim.cosim.adapter import ADAPTER, adapter
@@ -44,7 +46,7 @@ from hwsim.formats.catalog import looks_like_path
 from hwsim.model.clock import Beat
 from hwsim.model.definition import Definition
 from hwsim.model.flags import FlagName, flag
-from hwsim.spec import Unit, Unpromised, unpromised
+from hwsim.spec import SparseUnit, Unit, Unpromised, unpromised
 from hwsim.tb.job import (
     AWAITED,
     COPY,
@@ -141,7 +143,8 @@ class DutDesign(DotDesign):
             suite = replace(suite, expected=(paired_codes if many else expected_codes)(self.unit, suite.cases))
         alone = suite.isolated or suite.resets
         contexts = 1 if alone else self.dut.file.contexts
-        tagged = list(interleave(self.beat_unit, suite.cases, contexts, stream if suite.shuffled else None))
+        cases = self.driven(suite.cases)
+        tagged = list(interleave(self.driven_unit, cases, contexts, stream if suite.shuffled else None))
         if isinstance(self.dut.file.protocol, TaggedProtocol):
             tagged = with_tags(tagged, self.dut.file.protocol.tags, stream)
         if suite.isolated:
@@ -180,6 +183,41 @@ class DutDesign(DotDesign):
     def beat_unit(self) -> Unit:
         """The unit with the design's beats for its groups."""
         return in_beats(self.unit, self.products)
+
+    @property
+    def driven_unit(self) -> Unit | SparseUnit:
+        """What beats are of: a sparse design's metadata select within each."""
+        sparse = self.dut.sparse
+        return self.beat_unit if sparse is None else sparse.model_copy(update={"dense": self.beat_unit})
+
+    def driven(self, cases: Sequence[Case]) -> Sequence[Case]:
+        """Cases as a design takes them: those of a sparse one among other factors of b, under metadata that ascend.
+
+        The same case always under the same.
+        """
+        return cases if self.dut.sparse is None else [self._placed(self.dut.sparse, case) for case in cases]
+
+    def _placed(self, unit: SparseUnit, case: Case) -> Case:
+        rule, known = unit.sparsity, self.selections.get(case.id)
+        kept = 0 if known is None else len(known.a)
+        if known is None or multiplied(unit, known) != replace(case, a=case.a[:kept], b=case.b[:kept]):
+            return next(placed(unit, [case], Stream(1, unit.name, "metadata", repr((case.a, case.b, case.c)))))
+        rest = (len(case.a) - kept) // rule.kept
+        b, metadata = (0,) * (rest * rule.whole), rule.patterns[0] * rest
+        return replace(known, a=case.a, b=(*known.b, *b), metadata=(*known.metadata, *metadata))
+
+    @cached_property
+    def selections(self) -> dict[str, Case]:
+        """Of a sparse design the cases whose results name the factor that a lane got, by their names."""
+        sparse = self.dut.sparse
+        made = [] if sparse is None else selection_cases(sparse, Stream(1, sparse.name, "selections"))
+        return {case.id: case for case in made}
+
+    @property
+    def selected(self) -> tuple[Case, ...]:
+        """The same as the unit that multiplies has them."""
+        sparse = self.dut.sparse
+        return () if sparse is None else tuple(multiplied(sparse, case) for case in self.selections.values())
 
     @property
     def unpromised(self) -> Unpromised:
@@ -258,7 +296,7 @@ def dut_design(dut: Dut, assertions: bool = False, called: str = "") -> DutDesig
         stuck_after=STUCK_AFTER if file.stuck_after is None else file.stuck_after,
         unit=dut.unit,
         called=str(dut.path.parent / file.unit) if looks_like_path(file.unit) else file.unit,
-        title=f"{file.top}, a design of your own, as {dut.unit.name}",
+        title=f"{file.top}, a design of your own, as {(dut.sparse or dut.unit).name}",
         ports=ports,
         products=dut.products,
         latency=1,  # nobody knows its stages: of one, every count that needs none is right

@@ -26,7 +26,7 @@ from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, short, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import NotImplementedYet, SparseUnit, Unit, load_any, load_unit
 
 
 class FileList(FilePart):
@@ -259,8 +259,8 @@ PlacedControl = Annotated[ControlPlace, BeforeValidator(_placed)]
 class Ports(FilePart):
     """The places of the fields of a beat and of a result.
 
-    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit.
-    c: without it the addend is +0.
+    a, b, result: needed, unless a schedule has them; scale_a, scale_b: of a scaled unit; metadata: of a sparse one,
+    whose b has all factors. c: without it the addend is +0.
     first, last: without `last`, a dot product is one beat; `first` may be a pulse in a cycle before it, `last` in one
     after it. context: of beats; result_context: of results. tag, result_tag: the same of dot
     products whose results come in any order.
@@ -272,6 +272,7 @@ class Ports(FilePart):
     c: PlacedField | None = None
     scale_a: PlacedField | None = None
     scale_b: PlacedField | None = None
+    metadata: PlacedField | None = None
     first: PlacedControl | None = None
     last: PlacedControl | None = None
     context: PlacedField | None = None
@@ -419,13 +420,17 @@ class DutFile(SourceKeys):
 
 @dataclass(frozen=True)
 class Dut:
-    """A user's design. path: of its file. sources: paths resolved. document: to say where an error is."""
+    """A user's design. path: of its file. sources: paths resolved. document: to say where an error is.
+
+    sparse: the sparse unit that it claims to be, whose dense one `unit` is; None for a dense unit.
+    """
 
     path: Path
     file: DutFile
     unit: Unit
     sources: DesignSources
     document: Document
+    sparse: SparseUnit | None = None
 
     @property
     def products(self) -> int:
@@ -436,6 +441,11 @@ class Dut:
     def chains(self) -> bool:
         """True if a dot product may have more than one beat."""
         return self.file.ports.last is not None or isinstance(self.file.protocol, AccumulateProtocol)
+
+    def demand_dense(self, command: str) -> None:
+        """Raise NotImplementedYet, naming the command, for a design that claims to be a sparse unit."""
+        if self.sparse is not None:
+            raise NotImplementedYet(f"{self.path}: unit {self.sparse.name} is sparse: {command} does not take it yet")
 
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""
@@ -458,22 +468,29 @@ def load_dut(path: str | Path) -> Dut:
         rule = "is no longer needed: `hwsim prove` finds the numbers of a design without it; leave it out"
         raise SpecError(f"{document.where(('steps',))}: steps {rule}")
     file = validated(DutFile, document)
-    dut = Dut(path, file, _unit(file.unit, document), sources_of(file, document), document)
+    unit = _unit(file.unit, document)
+    sparse = unit if isinstance(unit, SparseUnit) else None
+    dense = unit.dense if isinstance(unit, SparseUnit) else unit
+    dut = Dut(path, file, dense, sources_of(file, document), document, sparse)
     _check_unit(dut)
     return dut
 
 
 def against(dut: Dut, unit: Unit) -> Dut:
     """A design as one of another unit than its file's. Raises SpecError where its ports do not fit that."""
+    if dut.sparse is not None:
+        raise SpecError(f"{dut.path}: unit {dut.sparse.name} is sparse, and is compared to no other unit")
     other = replace(dut, unit=unit)
     _check_unit(other)
     return other
 
 
-def _unit(name: str, document: Document) -> Unit:
+def _unit(name: str, document: Document) -> Unit | SparseUnit:
     """The unit that a file names. Raises SpecError, which says in which line."""
+    named = document.path.parent / name if looks_like_path(name) else name
     try:
-        return load_unit(document.path.parent / name if looks_like_path(name) else name)
+        loaded = load_any(named)
+        return loaded if isinstance(loaded, SparseUnit) else load_unit(named)
     except SpecError as error:
         raise SpecError(f"{document.where(('unit',))}: unit: {error}") from None
 
@@ -481,6 +498,7 @@ def _unit(name: str, document: Document) -> Unit:
 def _check_unit(dut: Dut) -> None:
     """Check that ports and unit fit each other. Raises SpecError."""
     unit = dut.unit
+    _check_selection(dut)
     for side in ("scale_a", "scale_b"):
         given = dut.file.known(side)
         if given != (unit.scale is not None):
@@ -500,3 +518,19 @@ def _check_unit(dut: Dut) -> None:
         raise dut.wrong("products", f"must be a multiple of {unit.instruction.fill}, not {dut.products}")
     if unit.instruction.chain is None and dut.products > unit.instruction.k:
         raise dut.wrong("products", f"must be at most instruction.k ({unit.instruction.k}), not {dut.products}")
+
+
+def _check_selection(dut: Dut) -> None:
+    """Check that metadata have a port just where the unit is sparse. Raises SpecError."""
+    metadata, sparse = dut.file.ports.metadata, dut.sparse
+    if sparse is None:
+        if metadata is not None:
+            raise dut.wrong("ports.metadata", f"must not be given: {dut.unit.name} is dense")
+        return
+    if metadata is None or dut.file.ports.a is None or dut.file.ports.b is None:
+        raise dut.wrong("ports", f"must have a, b and metadata: {sparse.name} is sparse, and no schedule brings these")
+    if metadata.constant is not None or dut.file.ports.b.constant is not None:
+        raise dut.wrong("ports", f"must have b and metadata that are not constant: {sparse.name} is sparse")
+    if dut.products % sparse.sparsity.kept or sparse.dense.instruction.order != "sequential":
+        rule = f"must be a multiple of the {sparse.sparsity.kept} that are kept together, in the order of K"
+        raise dut.wrong("products", f"{rule}, not {dut.products}")

@@ -96,7 +96,7 @@ def drawn_cases(design: DutDesign, seed: int) -> tuple[Case, ...]:
 def _recording(design: DutDesign, seed: int) -> Play:
     """A play of random cases, their beats as close as the design takes them."""
     cases = drawn_cases(design, seed)
-    tagged = list(interleave(design.beat_unit, cases, 1, None))
+    tagged = list(interleave(design.driven_unit, design.driven(cases), 1, None))
     owners = tuple(item.case for item in tagged if item.beat.last)
     protocol = design.dut.file.protocol
     patience = 2 * FURTHEST + (protocol.promised or 0) + protocol.beat_cycles

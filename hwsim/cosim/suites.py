@@ -140,6 +140,8 @@ class Planner:
         known = partial(covering_or_directed, unit, self.seed) if solved else lambda: self._known
         yield from self._taken(SuiteKind.DIRECTED, known)
         drawn = cache(lambda: random_cases(unit, 2 * count, self.seed))
+        if design.selected and not self.asked.left_out(SuiteKind.DIRECTED):
+            yield from self._parts(SuiteKind.DIRECTED, Suite(EVERY_SELECTION, design.selected))
         yield from self._taken(SuiteKind.RANDOM, lambda: drawn()[:count])
         yield from self._taken(SuiteKind.GAPS, lambda: drawn()[count:], BUSY, shuffled=True)
         if design.reset:

@@ -160,8 +160,9 @@ def copy_name(number: int) -> str:
 
 def operands_of(dut: Dut) -> dict[str, tuple[int, Format]]:
     """The number of elements and the format of every operand that the unit has."""
-    counts = operand_counts(dut.unit, dut.products)
-    return {name: (counts[name], fmt) for name, fmt in operand_formats(dut.unit).items()}
+    unit = dut.sparse or dut.unit
+    counts = operand_counts(unit, dut.products)
+    return {name: (counts[name], fmt) for name, fmt in operand_formats(unit).items()}
 
 
 def wiring(dut: Dut, module: Module) -> Wiring:

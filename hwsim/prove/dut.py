@@ -247,6 +247,7 @@ def prove_dut(design: DutDesign, asked: DutProofOptions | None = None, command: 
 
     Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
     """
+    design.dut.demand_dense("hwsim prove --dut")
     return _DutProof(design, asked or DutProofOptions(), command).made()
 
 

@@ -188,7 +188,7 @@ def content_of(path: Path) -> str:
         sources: Sequence[Path] = dut_design(dut).module.files
     except InputError:  # what cannot be elaborated is a failure of its jobs
         sources = dut.sources.files
-    digest = hashlib.sha256(as_yaml(dut.unit).encode())
+    digest = hashlib.sha256(as_yaml(dut.sparse or dut.unit).encode())
     for file in (path, *sorted(sources)):
         digest.update(b"\0" + file.read_bytes())
     return digest.hexdigest()[:32]
