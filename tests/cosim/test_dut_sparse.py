@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,15 @@ KEYS = {
 }  # fmt: skip
 
 
+@cache
+def right() -> str:
+    return verilog(UNIT, BUILT)
+
+
 def design_in(folder: Path, mutant: Mutant | None = None, **changed: object) -> DutDesign:
     (folder / "unit.yaml").write_text(as_yaml(UNIT))
     if mutant is None:
-        text = verilog(UNIT, BUILT)
+        text = right()
     else:
         with mutant.applied():
             text = verilog(UNIT, BUILT)
@@ -103,6 +109,7 @@ def played(folder: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant | None 
     return run(options)
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_right_design_is_equal(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = played(tmp_path, monkeypatch)
