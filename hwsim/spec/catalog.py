@@ -176,7 +176,7 @@ def load_specified(name: SpecifiedLike | SparseUnit) -> Specified:
     """The unit of a name, of one mode or of several; as `load_unit`, which takes those of one mode."""
     unit = load_any(name)
     if isinstance(unit, SparseUnit):
-        takers = "here a dense one is wanted; `hwsim docs sparse` says what takes sparse ones"
+        takers = "without metadata a dense one is wanted; `hwsim docs sparse` says what takes sparse ones"
         raise SpecError(f"unit {unit.name} is sparse: {takers}; {unit.dense.name} is its dense one")
     return unit
 

@@ -173,7 +173,7 @@ def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.Mo
 
 def test_commands_refuse_sparse_units_by_name(run: Run, tmp_path: Path) -> None:
     name = "hopper-wgmma-sp-e4m3-f32"
-    words = f"unit {name} is sparse: here a dense one is wanted; .*hopper-wgmma-e4m3-f32 is its dense one"
+    words = f"unit {name} is sparse: without metadata a dense one is wanted; .*hopper-wgmma-e4m3-f32 is its dense one"
     made = ["-o", str(tmp_path / "made")]
     for command in (["export-sv", name, *made], ["synth", name], ["diff", name, name]):
         fails(run(*command), words)
