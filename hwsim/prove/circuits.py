@@ -83,6 +83,8 @@ class _Reader:
         self.states: dict[str, Register] = {}
         self.wires: dict[str, Term] = {}
         self.empty = {"-1"}  # what has no bits
+        # By a choice: the selector, what is chosen by each of its numbers so far, and by all others.
+        self.chains: dict[int, tuple[Term, dict[int, Term], Term]] = {}
 
     def line(self, words: list[str]) -> None:
         """Read one line, without its comment."""
@@ -145,7 +147,7 @@ class _Reader:
                 return op(Kind.BV_EXTRACT, self.node(rest[1]), indices=[int(rest[2]), int(rest[3])])
             case "ite":
                 condition, yes, no = map(self.node, rest[1:4])
-                return op(Kind.ITE, _condition(condition), yes, no)
+                return self._chosen(_condition(condition), yes, no)
             case "concat" if (high := self.node(rest[1])).is_value() and int(high.value(2), 2) == 0:
                 return op(Kind.BV_ZERO_EXTEND, self.node(rest[2]), indices=[width(high)])  # as it is written elsewhere
             case _ if kind in OPERATIONS:
@@ -155,6 +157,27 @@ class _Reader:
                 return term
             case _:
                 raise InputError(f"operations of circuits must be known here: {kind} is not")
+
+    def _chosen(self, condition: Term, yes: Term, no: Term) -> Term:
+        """One term or the other. A table, which comes as a choice for each number of a selector, is made of its bits.
+
+        Of a chain of choices few random numbers tell one from the next.
+        """
+        made = op(Kind.ITE, condition, yes, no)
+        sides = condition.children() if condition.kind() == Kind.EQUAL and yes.is_value() else []
+        if len(sides) != 2 or not sides[1].is_value() or not LEAST_SELECTOR <= width(sides[0]) <= MOST_SELECTOR:
+            return made
+        number = int(sides[1].value(2), 2)
+        before = self.chains.get(no.id())
+        rows = before[1] if before is not None and before[0] == sides[0] else {}
+        first = no if not rows else before[2]  # type: ignore[index]
+        if not first.is_value():
+            return made
+        self.chains[made.id()] = (sides[0], {**rows, number: yes}, first)
+        if len(rows) + (number not in rows) < (1 << width(sides[0])) - 1:
+            return made
+        every = {**dict.fromkeys(range(1 << width(sides[0])), first), **rows, number: yes}
+        return _by_bits(sides[0], [every[index] for index in range(len(every))])
 
     def node(self, number: str) -> Term:
         """The term of a node; with a minus, its complement.
@@ -168,6 +191,20 @@ class _Reader:
         if number not in self.nodes:
             raise InputError(f"node {number} stands nowhere")
         return self.nodes[number]
+
+
+LEAST_SELECTOR, MOST_SELECTOR = 4, 12  # bits
+
+
+def _by_bits(selector: Term, rows: Sequence[Term]) -> Term:
+    """The row that a selector chooses, by its bits, from the last on."""
+    if len(rows) == 1:
+        return rows[0]
+    half = len(rows) // 2
+    low, high = _by_bits(selector, rows[:half]), _by_bits(selector, rows[half:])
+    place = half.bit_length() - 1
+    bit = op(Kind.EQUAL, op(Kind.BV_EXTRACT, selector, indices=[place, place]), value(1, 1))
+    return low if low == high else op(Kind.ITE, bit, high, low)
 
 
 UNARY = {"not", "neg", "redor", "redand", "redxor"}
