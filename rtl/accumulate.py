@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import ExponentFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FieldFormat, FloatFormat, Format
 from hwsim.rtl.addition import (
     GUARDS,
     FloatAdder,
@@ -23,7 +23,15 @@ from hwsim.rtl.addition import (
 from hwsim.rtl.arithmetic import clamp, leading_zeros, shifted
 from hwsim.rtl.normalize import Magnitude, Round, normalizing
 from hwsim.rtl.numbers import SPECIAL, FactorShape, FieldRange, PairRanges, ResultTarget, factor_layout, signed_shape
-from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, PowerDecode, addend_code, bare_decoder, decoder
+from hwsim.rtl.products import (
+    AnyFactorDecode,
+    FloatDecode,
+    LaneProduct,
+    PowerDecode,
+    addend_code,
+    bare_decoder,
+    decoder,
+)
 from hwsim.rtl.step import Datapath, DatapathStep, assign, driven, fields
 from hwsim.spec import LateAdd, LateInWindow, Specified
 from hwsim.spec.keys import Number
@@ -98,7 +106,7 @@ class Accumulation:
         starts = {} if self.start is None else {"starts": 1}
         return StructLayout({"register": self.code_bits, **starts, "partial": self.partial.bits, **scales})
 
-    def decoder(self, name: str, fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
+    def decoder(self, name: str, fmt: FieldFormat) -> AnyFactorDecode | PowerDecode:
         """The decoder of one operand of `scaling`: scales come in their containers, all else without padding."""
         if name in self.scales or isinstance(fmt, ExponentFormat):
             return decoder(fmt)

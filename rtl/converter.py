@@ -11,7 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import ArrayLayout, StructLayout
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FieldFormat, FixedFormat, FloatFormat
 from hwsim.rtl.encode import EncodeTarget
 from hwsim.rtl.numbers import FieldRange
 from hwsim.rtl.products import FloatDecode, ScaleDecode
@@ -106,7 +106,7 @@ def conversion_target(conversion: Conversion) -> EncodeTarget:
     )  # fmt: skip
 
 
-def source_range(fmt: Format) -> tuple[int, tuple[int, int], int]:
+def source_range(fmt: FieldFormat) -> tuple[int, tuple[int, int], int]:
     """Bits of a decoded number, least and largest exponent of its top bit, the largest at which that may be 0."""
     match fmt:
         case FloatFormat():
@@ -138,7 +138,7 @@ class Number(NamedTuple):
         return [to.nan.eq(self.nan), to.positive.eq(positive), to.negative.eq(negative)]
 
 
-def decoded(m: Module, fmt: Format, code: Value, name: str) -> Number:
+def decoded(m: Module, fmt: FieldFormat, code: Value, name: str) -> Number:
     """A code of a format of any kind, in its container. name: of the submodule that decodes it."""
     match fmt:
         case FloatFormat():
@@ -177,7 +177,7 @@ class DecodeNumber(DatapathStep):
         ]
 
 
-def in_container(fmt: Format, code: Value, nan: Value) -> Value:
+def in_container(fmt: FieldFormat, code: Value, nan: Value) -> Value:
     """A code in its container; the padding of a NaN is ones."""
     return Mux(nan, fmt.canonical_nan or 0, Cat(Const(0, fmt.padding), code)) if fmt.padding else code
 

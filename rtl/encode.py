@@ -12,7 +12,7 @@ from typing import assert_never
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib.data import StructLayout
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
+from hwsim.formats import ExponentFormat, FieldFormat, FixedFormat, FloatFormat, get_format
 from hwsim.rtl.normalize import Encode, Normalize, last_place, rounds_inward, with_sign
 from hwsim.rtl.numbers import FieldRange, SumTarget, as_float
 from hwsim.rtl.step import DatapathStep
@@ -25,7 +25,7 @@ BELOW = 2
 _PLAIN = as_float(get_format("e3m2"))  # with subnormals, and without infinities and NaN
 
 
-def carrier(fmt: Format) -> FloatFormat:
+def carrier(fmt: FieldFormat) -> FloatFormat:
     """The float that a format rounds as, without an upper end."""
     match fmt:
         case FloatFormat():
@@ -46,7 +46,7 @@ class EncodeTarget(SumTarget):
     rounding, random_bits, missing: as `Conversion` has them.
     """
 
-    to: Format
+    to: FieldFormat
     rounding: AnyRounding
     missing: Missing
     random_bits: int = 0
@@ -54,7 +54,7 @@ class EncodeTarget(SumTarget):
     @classmethod
     def of(
         cls,
-        to: Format,
+        to: FieldFormat,
         sig_bits: int,
         top_exp: tuple[int, int],
         loose: int,

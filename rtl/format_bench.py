@@ -9,13 +9,13 @@ from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, TableFormat
 from hwsim.rtl.methods import supports
 from hwsim.rtl.numbers import SPECIAL, ProductRanges, factor_layout, term_layout
-from hwsim.rtl.products import FixedDecode, FloatDecode, LaneProduct, ScaleDecode, factor_decoder
+from hwsim.rtl.products import AnyFactorDecode, LaneProduct, ScaleDecode, factor_decoder
 from hwsim.spec import Unit
 
-Factor = FloatFormat | FixedFormat
+Factor = FloatFormat | FixedFormat | TableFormat
 Decodable = Factor | ExponentFormat
 
 
@@ -81,7 +81,7 @@ class FormatBench(wiring.Component):
             ]
         return m
 
-    def _decoder(self, m: Module, fmt: Decodable, code: Value) -> FloatDecode | FixedDecode | ScaleDecode:
+    def _decoder(self, m: Module, fmt: Decodable, code: Value) -> AnyFactorDecode | ScaleDecode:
         decode = ScaleDecode(fmt) if isinstance(fmt, ExponentFormat) else factor_decoder(fmt)
         m.d.comb += decode.code.eq(code)
         return decode
@@ -92,7 +92,7 @@ def decode_fields(fmt: Decodable) -> Iterator[tuple[str, int]]:
     if isinstance(fmt, ExponentFormat):
         yield from (("bexp", fmt.bits), ("nan", 1))
     else:
-        yield from ((name, field.width) for name, field in factor_layout(fmt))
+        yield from ((name, field.width) for name, field in factor_layout(fmt.decoded))
 
 
 def product_fields(a: Factor, b: Factor) -> Iterator[tuple[str, int]]:

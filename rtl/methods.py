@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from hwsim.formats import TableFormat
 from hwsim.rtl.accumulate import accumulation, accumulator, promotion_adder, smaller_promotion
 from hwsim.rtl.aligned import window_datapath
 from hwsim.rtl.exact import exact_datapath
@@ -50,8 +51,14 @@ def _supports(unit: Unit) -> Support:
     return Support(unit.name, "is in the model, but not in the RTL yet", tuple(_lacks(unit)), tuple(_unseen(unit)))
 
 
+MOST_TABLE_BITS = 12  # of a code: a decoder has a line for each
+
+
 def _lacks(unit: Unit) -> Iterator[str]:
     """Settings that the RTL does not have."""
+    for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b)):
+        if isinstance(fmt, TableFormat) and fmt.bits > MOST_TABLE_BITS:
+            yield f"operands.{side}: {fmt.name}, a table of more than {MOST_TABLE_BITS} bits,"
     if type(unit.sum) not in METHODS:
         yield f"sum.method: {unit.sum.method}"
     if isinstance(unit.subgroup, ExactSubgroup):

@@ -16,7 +16,7 @@ from amaranth.utils import bits_for
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
 from hwsim.spec import LateAdd, ModalUnit, Specified, modes_of
-from hwsim.spec.keys import Number, Overflow, Rounding, Tininess
+from hwsim.spec.keys import Factor, Number, Overflow, Rounding, Tininess
 from hwsim.spec.ranges import exponent_range, span_of
 
 FACTORS: tuple[Literal["a", "b"], ...] = ("a", "b")
@@ -127,7 +127,7 @@ class FactorSide:
     codes: the formats in which it enters. formats: those in which it is multiplied.
     """
 
-    codes: tuple[Number, ...]
+    codes: tuple[Factor, ...]
     formats: tuple[Number, ...]
 
     @property
@@ -136,7 +136,7 @@ class FactorSide:
         return max(fmt.container_bits for fmt in self.codes)
 
     @property
-    def choices(self) -> list[tuple[Number, Number]]:
+    def choices(self) -> list[tuple[Factor, Number]]:
         """The formats of codes, each with the one that is multiplied, as far as they differ."""
         return list(dict.fromkeys(zip(self.codes, self.formats, strict=True)))
 

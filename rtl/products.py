@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import cast
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, PureInterface
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.rtl.arithmetic import carry_save, leading_zeros
 from hwsim.rtl.numbers import (
     SPECIAL,
@@ -24,7 +26,7 @@ from hwsim.rtl.numbers import (
 )
 from hwsim.rtl.step import assign
 from hwsim.spec import Specified
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor, Number
 
 
 def is_any_of(value: Value, codes: tuple[int, ...]) -> Value:
@@ -127,6 +129,49 @@ class FixedDecode(wiring.Component):
         return m
 
 
+class TableDecode(wiring.Component):
+    """One code of a table. A NaN's and an infinity's `bexp` means nothing; a zero has `sig` 0 at `bexp` 1."""
+
+    def __init__(self, fmt: TableFormat):
+        self.fmt = fmt
+        super().__init__({"code": In(fmt.bits), "o": Out(factor_layout(fmt.decoded))})
+
+    @property
+    def purpose(self) -> str:
+        return (
+            f"One code of {self.fmt.name}, by table: sign, exponent field, significand with its hidden bit, whether it "
+            "is NaN or infinite."
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        entry = Signal(len(Value.cast(self.o)), name="entry")
+        *others, last = self.fmt.numbers
+        with m.Switch(self.code):
+            for code, x in enumerate(others):
+                with m.Case(code):
+                    m.d.comb += entry.eq(Cat(*self._fields(x)))
+            with m.Default():  # or else, to Yosys, a code may have none
+                m.d.comb += entry.eq(Cat(*self._fields(last)))
+        m.d.comb += Value.cast(self.o).eq(entry)
+        return m
+
+    def _fields(self, x: float) -> Iterator[Const]:
+        """The constants of a value's fields, as `factor_layout` has them."""
+        number = self.fmt.decoded
+        # An infinity's significand is none of a zero, which times infinity is NaN.
+        fraction, exp = math.frexp(abs(x)) if math.isfinite(x) else (0.5 * math.isinf(x), 0)
+        fields = {
+            "sign": int(math.copysign(1, x) < 0 and not math.isnan(x)),
+            "bexp": exp - 1 + number.bias if fraction and math.isfinite(x) else int(math.isfinite(x)),
+            "sig": int(fraction * (1 << number.precision)),
+            "nan": int(math.isnan(x)),
+            "inf": int(math.isinf(x)),
+        }
+        for name, field in factor_layout(number):
+            yield Const(fields[name], field.width)
+
+
 class PowerDecode(wiring.Component):
     """One code of a power-of-two format as a number."""
 
@@ -165,12 +210,17 @@ def addend_code(unit: Specified, fmt: Number, code: Value, *, flush: bool = Fals
     return Mux(something, code, 0)
 
 
-def factor_decoder(fmt: Number) -> FloatDecode | FixedDecode:
+AnyFactorDecode = FloatDecode | FixedDecode | TableDecode
+
+
+def factor_decoder(fmt: Factor) -> AnyFactorDecode:
     """The decoder of a factor's code in its container."""
+    if isinstance(fmt, TableFormat):
+        return TableDecode(fmt)
     return FixedDecode(fmt) if isinstance(fmt, FixedFormat) else FloatDecode(fmt)
 
 
-def decoder(fmt: Format) -> FloatDecode | FixedDecode | PowerDecode:
+def decoder(fmt: Format) -> AnyFactorDecode | PowerDecode:
     """The decoder of a scale's code, of any format, in its container, as a number."""
     return PowerDecode(fmt) if isinstance(fmt, ExponentFormat) else factor_decoder(fmt)
 
@@ -223,7 +273,7 @@ class FactorDecode(wiring.Component):
     positive: whether a zero, and what counts as one, loses its sign.
     """
 
-    def __init__(self, fmt: Number, to: Number, daz: bool, positive: bool):
+    def __init__(self, fmt: Factor, to: Number, daz: bool, positive: bool):
         self.fmt, self.to, self.daz, self.positive = fmt, to, daz, positive
         super().__init__({"code": In(fmt.container_bits), "o": Out(factor_layout(to))})
 
@@ -232,8 +282,8 @@ class FactorDecode(wiring.Component):
         m.submodules.decode = decode = factor_decoder(self.fmt)
         m.d.comb += decode.code.eq(self.code)
         decoded = decode.o
-        if self.to != self.fmt:
-            m.submodules.converted = converted = Converted(self.fmt, as_float(self.to))
+        if self.to != self.fmt.decoded:
+            m.submodules.converted = converted = Converted(self.fmt.decoded, as_float(self.to))
             m.d.comb += assign(converted.i, decode.o)
             decoded = converted.o
         m.d.comb += assign(self.o, decoded)
@@ -249,10 +299,10 @@ class FactorDecode(wiring.Component):
         return m
 
 
-def operand_decoder(unit: Specified, fmt: Number, to: Number) -> FloatDecode | FixedDecode | FactorDecode:
+def operand_decoder(unit: Specified, fmt: Factor, to: Number) -> AnyFactorDecode | FactorDecode:
     """The decoder of a factor's code, in the format that is multiplied."""
     operands = unit.operands
-    plain = to == fmt and not operands.daz and operands.zeros == "signed"
+    plain = to == fmt.decoded and not operands.daz and operands.zeros == "signed"
     return factor_decoder(fmt) if plain else FactorDecode(fmt, to, operands.daz, operands.zeros == "positive")
 
 
@@ -277,7 +327,7 @@ class ModalDecode(wiring.Component):
             m.d.comb += getattr(self.o, field).eq(value)
         return m
 
-    def _moved(self, m: Module, index: int, fmt: Number, to: Number) -> dict[str, Value]:
+    def _moved(self, m: Module, index: int, fmt: Factor, to: Number) -> dict[str, Value]:
         """A format's number, its exponent and its significand where the shape has them."""
         m.submodules[f"format{index}"] = decode = operand_decoder(self.unit, fmt, to)
         source, o = FactorShape.of(to), decode.o

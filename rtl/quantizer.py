@@ -12,6 +12,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.data import ArrayLayout, StructLayout
 
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats.blocks import field_format
 from hwsim.quantize.block import BlockDequantization, BlockQuantization
 from hwsim.quantize.rule import Apply, Rule, Select, Special, TensorScale
 from hwsim.rtl.arithmetic import tree_maximum
@@ -121,10 +122,11 @@ def power_lacks(rule: Rule) -> Iterator[str]:
 def element_target(q: BlockQuantization, stairs: Staircase) -> EncodeTarget:
     """The target in which elements, divided by the scale, are encoded."""
     rule = q.rule
-    sig_bits, (low, _), loose = source_range(q.source)
+    sig_bits, (low, _), loose = source_range(field_format(q.source))
     assert rule.rounding in ("rne", "rna", "rz", "ru", "rd", "rto", "stochastic")
+    element = field_format(rule.element)
     return EncodeTarget.of(
-        rule.element, sig_bits, (low - stairs.most, max(stairs.reach, low - stairs.least)), loose - stairs.least,
+        element, sig_bits, (low - stairs.most, max(stairs.reach, low - stairs.least)), loose - stairs.least,
         rounding=rule.rounding, overflow=rule.overflow, random_bits=q.random_bits,  # type: ignore[arg-type]
         missing="nan" if rule.element.has_nan else "zero",
     )  # fmt: skip
@@ -356,7 +358,7 @@ def _scale(rule: Rule, i: StructLayout) -> Stage:
     fmt = rule.scale_format
 
     def scale(m: Module, i: Any, o: Any) -> None:
-        m.submodules.recode = recode = Recode(Conversion(source=F32, target=fmt, missing="saturate"))
+        m.submodules.recode = recode = Recode(Conversion(source=F32, target=field_format(fmt), missing="saturate"))
         least, at_zero, nan = int(rule.least_scale), int(rule.zero_scale), fmt.canonical_nan or 0
         found = recode.result
         code = Mux(found < least, least, found) if least else found
@@ -373,7 +375,7 @@ def _operand(rule: Rule, i: StructLayout) -> Stage:
     both = rule.tensor_scale is not TensorScale.NONE and rule.apply is not Apply.TENSOR_RECIPROCAL
 
     def operand(m: Module, i: Any, o: Any) -> None:
-        m.submodules.recode = recode = Recode(Conversion(source=fmt, target=F32))
+        m.submodules.recode = recode = Recode(Conversion(source=field_format(fmt), target=F32))
         m.d.comb += recode.code.eq(i.scale)
         if not both:
             m.d.comb += o.operand.eq(recode.result)
@@ -607,7 +609,7 @@ def supports_dequantizer(d: BlockDequantization) -> None:
 
 def factor_range(d: BlockDequantization) -> tuple[int, tuple[int, int]]:
     """The range of the scale, times the tensor's: bits, and least and largest exponent of the top bit."""
-    bits, (low, high), _ = source_range(d.scale_format)
+    bits, (low, high), _ = source_range(field_format(d.scale_format))
     if not d.tensor:
         return bits, (low, high)
     tensor_bits, (least, most), _ = source_range(F32)
@@ -616,11 +618,11 @@ def factor_range(d: BlockDequantization) -> tuple[int, tuple[int, int]]:
 
 def dequantized_target(d: BlockDequantization) -> EncodeTarget:
     """The target in which products are encoded."""
-    element_bits, (low, high), _ = source_range(d.element)
+    element_bits, (low, high), _ = source_range(field_format(d.element))
     bits, (least, most) = factor_range(d)
     assert d.rounding in ("rne", "rna", "rz", "ru", "rd", "rto")
     return EncodeTarget.of(
-        d.target, element_bits + bits, (low + least + 1, high + most + 1), high + most + 1,
+        field_format(d.target), element_bits + bits, (low + least + 1, high + most + 1), high + most + 1,
         rounding=d.rounding, overflow=d.overflow, missing="nan",  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -635,7 +637,7 @@ def dequantized_stages(d: BlockDequantization) -> list[Stage]:
     )  # fmt: skip
 
     def factor(m: Module, i: Any, o: Any) -> None:
-        scale, to = decoded(m, d.scale_format, i.scale, "scale"), o.factor
+        scale, to = decoded(m, field_format(d.scale_format), i.scale, "scale"), o.factor
         if d.tensor:
             scale = product(scale, decoded(m, F32, i.tensor_scale, "tensor"))
         m.d.comb += [
@@ -646,7 +648,7 @@ def dequantized_stages(d: BlockDequantization) -> list[Stage]:
     def products(m: Module, i: Any, o: Any) -> None:
         by = Number(i.factor.sign, i.factor.sig, i.factor.exp, 0, i.factor.nan, i.factor.inf)
         for lane in range(d.lanes):
-            found, to = product(decoded(m, d.element, i.codes[lane], f"lane{lane}"), by), o.lanes[lane]
+            found, to = product(decoded(m, field_format(d.element), i.codes[lane], f"lane{lane}"), by), o.lanes[lane]
             m.d.comb += [
                 to.sign.eq(found.sign),
                 to.magnitude.eq(found.sig),

@@ -17,10 +17,10 @@ from hwsim.cases.bins.outcomes import roundings
 from hwsim.cases.case import Case, Pair, Rows, Scales
 from hwsim.cases.drawing import Stream
 from hwsim.cases.palette import infinities, nans, numbers, zeros
-from hwsim.formats import Class, ExponentFormat, FixedFormat, Format, unpack
+from hwsim.formats import Class, ExponentFormat, FixedFormat, Format, TableFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor, Number
 
 BEATS = 4  # of a case, at most, unless a promotion takes more
 QUOTIENT = 64  # bits of what is divided by a scale
@@ -71,10 +71,12 @@ class SignificantPlaces(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def span_of(fmt: Number) -> SignificantPlaces:
+def span_of(fmt: Factor) -> SignificantPlaces:
     """The span of a format."""
     if isinstance(fmt, FixedFormat):
         return SignificantPlaces(fmt.precision, fmt.quantum_exp, fmt.integer_bits - 1, fmt.quantum_exp)
+    if isinstance(fmt, TableFormat):
+        return SignificantPlaces(fmt.precision, fmt.emin, fmt.emax, fmt.quantum_exp)
     return SignificantPlaces(
         fmt.precision, fmt.quantum_exp if fmt.subnormals else fmt.emin + 1, fmt.emax, fmt.quantum_exp
     )
@@ -86,7 +88,7 @@ def number_of(fmt: Format, code: int) -> Dyadic:
     return ZERO if cls in (Class.NAN, Class.INFINITY) else Dyadic(-sig if sign else sig, exp - fmt.fraction_bits)
 
 
-def next_code(fmt: Number, number: Dyadic, way: int) -> int | None:
+def next_code(fmt: Factor, number: Dyadic, way: int) -> int | None:
     """The code of a format's number next to another: towards zero (way 0), away from it (1), or the nearer one (2)."""
     if not number.n:
         return None
@@ -100,7 +102,7 @@ def next_code(fmt: Number, number: Dyadic, way: int) -> int | None:
     return number_code(fmt, int(number.n < 0), kept, exp) if kept else None
 
 
-def _code(fmt: Number, sign: int, sig: int, leading: int) -> int | None:
+def _code(fmt: Factor, sign: int, sig: int, leading: int) -> int | None:
     """The code of a significand with its leading one at an exponent; None where the format has no such number."""
     return number_code(fmt, sign, sig, leading - sig.bit_length() + 1)
 
@@ -226,7 +228,7 @@ class Aimer:
         sigs = [self._some_bits(span.bits) for span in self.spans]
         return self._laid(sigs[0], sigs[1], self._exponent(self.low, self.top, beside))
 
-    def _end(self, fmt: Number) -> int:
+    def _end(self, fmt: Factor) -> int:
         """A code at which something begins or ends, zero, infinite or NaN."""
         return self.rng.choice([*numbers(fmt).values(), *zeros(fmt), *nans(fmt)[:1], *infinities(fmt)])
 

@@ -9,7 +9,7 @@ import numpy as np
 from hwsim.base.compiled import compiled, inlined
 from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import ABOVE, ANY, ANYWHERE, LARGEST, LEAST, MOST, NEAR, POWER, SMALLEST, ZERO, CaseKind
-from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, side_of
+from hwsim.cases.random_loops import WORD, DrawnCases, Side, code_of, no_cases, put_codes, side_of
 from hwsim.formats import Format
 from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints
@@ -49,6 +49,7 @@ def draw_directed(unit: Unit, key: int, numbers: Ints, kind: CaseKind, terms: in
     groups = range(terms // unit.instruction.lanes)
     order = np.array([index for group in groups for index in unit.instruction.indices(group)])
     _draw(key & WORD, key >> 32, numbers, kind, _rules(unit), sides, order, drawn)
+    put_codes(unit, drawn)
     return drawn
 
 

@@ -23,7 +23,7 @@ from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
 from hwsim.spec import Unit, load_unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor, Number
 
 VERSION = 2  # of what the files hold and how
 GOLDEN = (
@@ -99,18 +99,18 @@ def _values(rng: Stream, shape: tuple[int, int], axis: int) -> Floats:
     return np.asarray(normals(rng, shape) * magnitude * np.where(rng.integers(0, OUTLIERS, shape) == 0, large, 1.0))
 
 
-def _ends(fmt: Number) -> tuple[int, int]:
+def _ends(fmt: Factor) -> tuple[int, int]:
     """Exponents of the smallest number and of the largest."""
     return fmt.quantum_exp, math.frexp(fmt.largest)[1] - 1
 
 
-def _fitted(values: Floats, fmt: Number) -> Floats:
+def _fitted(values: Floats, fmt: Factor) -> Floats:
     """Values times a power of two that brings 1 to where the format has numbers on both sides; magnitudes, unsigned."""
     least, most = _ends(fmt)
     return np.ldexp(values if fmt.signed else np.abs(values), min(max(0, least + 3), most - 2))
 
 
-def _quantised(values: Floats, fmt: Number, side: BlockScale) -> tuple[Floats, Codes]:
+def _quantised(values: Floats, fmt: Factor, side: BlockScale) -> tuple[Floats, Codes]:
     """Values in units of their blocks' scales, and the codes of the scales."""
     rows, columns = scale_shape(values.shape[0], values.shape[1], side.block)
     padded = np.zeros((rows * side.block[0], columns * side.block[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, TableFormat, unpack
 from hwsim.formats.codes import all_codes
-from hwsim.spec.keys import Number
+from hwsim.formats.listed import written
+from hwsim.spec.keys import Factor
 
 
 def zeros(fmt: Format) -> list[int]:
     """Every code of zero."""
+    if isinstance(fmt, TableFormat):
+        return [code for code, x in enumerate(fmt.numbers) if x == 0]
     return [0, 1 << fmt.container_bits - 1] if fmt.signed and fmt.signed_zero else [0]
 
 
@@ -34,6 +38,8 @@ def nans(fmt: Format) -> list[int]:
 
 def infinities(fmt: Format) -> list[int]:
     """The codes of +Inf and, of a signed format, -Inf; none where the format has no infinity."""
+    if isinstance(fmt, TableFormat):
+        return sorted((code for code, x in enumerate(fmt.numbers) if math.isinf(x)), key=lambda c: -fmt.numbers[c])
     if not isinstance(fmt, FloatFormat) or fmt.infinity_magnitude is None:
         return []
     plus = fmt.infinity_magnitude << fmt.padding
@@ -41,8 +47,14 @@ def infinities(fmt: Format) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def numbers(fmt: Number) -> dict[str, int]:
+def numbers(fmt: Factor) -> dict[str, int]:
     """Positive codes by name: the ends of the subnormals and of the normal numbers, and what lies between."""
+    if isinstance(fmt, TableFormat):
+        positive = sorted((x, code) for code, x in enumerate(fmt.numbers) if 0 < x < math.inf)
+        longest = max(positive, key=lambda at: math.frexp(at[0])[0].as_integer_ratio()[1])
+        one = min(positive, key=lambda at: abs(math.log2(at[0])))
+        ends = {"first-normal": positive[0], "normal": longest, "one": one, "largest": positive[-1]}
+        return distinct({name: code for name, (_, code) in ends.items()})
     if isinstance(fmt, FixedFormat):
         largest = fmt.max_code
         unity = min(1 << max(fmt.fraction_bits, 0), largest)  # or the number nearest to it
@@ -62,9 +74,9 @@ def numbers(fmt: Number) -> dict[str, int]:
     return distinct({name: code << fmt.padding for name, code in named.items() if code > 0})
 
 
-def largest_code(fmt: Number) -> int:
+def largest_code(fmt: Factor) -> int:
     """The code of the largest number, which may be 1 or the least normal one too."""
-    return max(numbers(fmt).values())
+    return fmt.max_code if isinstance(fmt, TableFormat) else max(numbers(fmt).values())
 
 
 def distinct(named: Mapping[str, int]) -> dict[str, int]:
@@ -77,6 +89,8 @@ def distinct(named: Mapping[str, int]) -> dict[str, int]:
 
 def negate(fmt: Format, code: int) -> int | None:
     """The code of the number of the other sign, or None where the format has none."""
+    if isinstance(fmt, TableFormat):
+        return negatives(fmt).get(code)
     sign_bit = 1 << fmt.container_bits - 1
     if fmt.twos_complement:
         return None if code == sign_bit else -code & 2 * sign_bit - 1
@@ -85,6 +99,26 @@ def negate(fmt: Format, code: int) -> int | None:
     if not fmt.signed_zero and not code & sign_bit - 1:
         return None
     return code ^ sign_bit
+
+
+@lru_cache(maxsize=32)
+def negatives(fmt: TableFormat) -> dict[int, int]:
+    """Codes of numbers and infinities, each with that of the other sign, as far as there are such."""
+    codes = _codes_by_text(fmt)
+    found = ((code, codes.get(written(-x))) for code, x in enumerate(fmt.numbers) if not math.isnan(x))
+    return {code: other for code, other in found if other is not None}
+
+
+@lru_cache(maxsize=32)
+def _codes_by_text(fmt: TableFormat) -> dict[str, int]:
+    return {written(x): code for code, x in reversed(list(enumerate(fmt.numbers)))}
+
+
+def table_code(fmt: TableFormat, sign: int, sig: int, exp: int) -> int | None:
+    """The code of (-1)^sign * sig * 2^exp; None where a table has no such number. sig > 0."""
+    if sig.bit_length() > fmt.precision + 64 or not fmt.quantum_exp - 64 <= exp <= fmt.emax:
+        return None
+    return _codes_by_text(fmt).get(written(math.ldexp(-sig if sign else sig, exp)))
 
 
 def is_finite(fmt: Format, code: int) -> bool:
@@ -113,9 +147,14 @@ def exact_code(fmt: FloatFormat, sign: int, sig: int, unit_exp: int) -> int | No
 
 
 def factors_ending(
-    a: FloatFormat, b: FloatFormat, places: int, field: int, sign: int, *, normal: bool = False
+    a: Factor, b: Factor, places: int, field: int, sign: int, *, normal: bool = False
 ) -> tuple[int, int] | None:
-    """Two factors whose significands' product is `field` modulo 2^places. field: odd. normal: not both subnormal."""
+    """Two factors whose significands' product is `field` modulo 2^places. field: odd. normal: not both subnormal.
+
+    None where there are none, and for formats other than floats.
+    """
+    if not (isinstance(a, FloatFormat) and isinstance(b, FloatFormat)):
+        return None
     for x in range(1, 1 << a.precision, 2):
         y = pow(x, -1, 1 << places) * field % (1 << places)
         if y < 1 << b.precision and (not normal or x >> a.fraction_bits or y >> b.fraction_bits):
@@ -158,7 +197,7 @@ class Palette:
     exps: the reference exponents that products other than zero have, ascending.
     """
 
-    def __init__(self, a: Number, b: Number, offset: int = 0):
+    def __init__(self, a: Factor, b: Factor, offset: int = 0):
         self.a, self.b, self.offset = a, b, offset
         self.fraction_bits = a.fraction_bits + b.fraction_bits
         self._rows, self._places = _table(a, b)
@@ -246,15 +285,15 @@ class Palette:
 
 
 @lru_cache(maxsize=2)
-def palette_of(a: Number, b: Number) -> Palette:
+def palette_of(a: Factor, b: Factor) -> Palette:
     """The palette of two formats, kept for the next call."""
     return Palette(a, b)
 
 
 @lru_cache(maxsize=32)
-def _table(a: Number, b: Number) -> tuple[NDArray[np.int64], dict[tuple[int, int], slice]]:
+def _table(a: Factor, b: Factor) -> tuple[NDArray[np.int64], dict[tuple[int, int], slice]]:
     """Rows (sig, code of a, code of b), without repeats, and where those of each (sign, exponent) stand."""
-    pairs = _pairs(_factors(a, isinstance(a, FixedFormat)), _factors(b, True))
+    pairs = _pairs(_factors(a, not isinstance(a, FloatFormat)), _factors(b, True))
     sign, exp, sig = pairs[:, 0], pairs[:, 1], pairs[:, 2]
     order = np.lexsort((sig, exp, sign))
     pairs = pairs[order]
@@ -301,10 +340,12 @@ def _by_exponent(factors: _Factors) -> dict[int, _Factors]:
     }
 
 
-def _factors(fmt: Number, both_signs: bool) -> _Factors:
+def _factors(fmt: Factor, both_signs: bool) -> _Factors:
     """The factors that are used, other than zero."""
     if isinstance(fmt, FixedFormat):
         codes = set(range(1 << fmt.bits)) if fmt.bits <= EXHAUSTIVE_BITS else _fixed_representatives(fmt)
+    elif isinstance(fmt, TableFormat):
+        codes = set(range(1 << fmt.bits)) if fmt.bits <= EXHAUSTIVE_BITS else _table_representatives(fmt)
     else:
         magnitudes = range(fmt.max_magnitude + 1) if fmt.bits <= EXHAUSTIVE_BITS else float_representatives(fmt)
         signs = (0, fmt.sign_bit) if both_signs and fmt.signed else (0,)
@@ -312,6 +353,16 @@ def _factors(fmt: Number, both_signs: bool) -> _Factors:
     rows: Any = [(code, *unpack(fmt, code)) for code in sorted(codes)]
     rows = [(code, sign, exp, sig) for code, sign, exp, sig, cls in rows if cls in (Class.NORMAL, Class.SUBNORMAL)]
     return _Factors(*np.array(rows, dtype=np.int64).T)
+
+
+def _table_representatives(fmt: TableFormat) -> set[int]:
+    """Of every exponent and sign the least and the largest number, and the one in the middle."""
+    groups: dict[tuple[bool, int], list[tuple[float, int]]] = {}
+    for code, x in enumerate(fmt.numbers):
+        if math.isfinite(x) and x:
+            groups.setdefault((x < 0, math.frexp(x)[1]), []).append((x, code))
+    ordered = [sorted(group) for group in groups.values()]
+    return {group[index][1] for group in ordered for index in (0, len(group) // 2, -1)}
 
 
 def _fixed_representatives(fmt: FixedFormat) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from hwsim.base.compiled import compiled, inlined
 from hwsim.cases.case import block_lengths
 from hwsim.cases.drawing import KEPT, SIGN, is_long, short_places
 from hwsim.cases.palette import infinities, nans
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.loops import threefry
 from hwsim.formats.rounding import Ints
 from hwsim.spec import Unit
@@ -123,6 +124,7 @@ def draw_general(unit: Unit, key: int, numbers: Ints, kinds: Ints, terms: int) -
     sides = [side_of(fmt) for fmt in (operands.a, operands.b, operands.addend or operands.a)]
     head = np.empty((len(numbers), 2), np.uint32)
     _draw(key & WORD, key >> 32, numbers, kinds, lanes, _spread(unit), *sides, *drawn[:3], head)  # type: ignore[call-arg]
+    put_codes(unit, drawn)
     if unit.scale is not None:
         for side, fmt in enumerate((unit.scale.a.format, unit.scale.b.format)):
             _draw_scales(fmt, key, numbers, side, head[:, side], drawn[3 + side])
@@ -144,6 +146,8 @@ def side_of(fmt: Format) -> Side:
     if isinstance(fmt, ExponentFormat):
         codes = np.arange(fmt.min_code, fmt.max_code + 1)
         return Side(0, 0, 0, 0, 0, codes, codes, codes - fmt.bias, 0, len(codes) - 1, np.array(fmt.nan, np.int64))
+    if isinstance(fmt, TableFormat):
+        return _side_of_table(fmt)
     if is_long(fmt):
         sign, zero, padding, fraction_bits, specials = SIGN, 0, 0, KEPT, [SIGN]
         first, last_code = short_places(fmt), (fmt.bits << KEPT) - 1
@@ -168,6 +172,46 @@ def side_of(fmt: Format) -> Side:
     firsts, lasts, exponents, codes = (signed_words(values) for values in (first, last, exps, specials))
     fixed = int(fmt.twos_complement and not is_long(fmt))
     return Side(fixed, sign, zero, padding, fraction_bits, firsts, lasts, exponents, *ends, codes)
+
+
+PLACES, RAW = 1 << 20, 1 << 22  # of a table's drawn integers: its places' sign, and what other codes are above
+
+
+@lru_cache(maxsize=32)
+def _ladder(fmt: TableFormat) -> tuple[Ints, Ints, list[float]]:
+    """Codes of the magnitudes of a table from zero up, of both signs, a magnitude of one sign twice; the magnitudes."""
+    magnitudes = sorted({abs(x) for x in fmt.numbers if math.isfinite(x)} | {0.0})
+    codes = {x: code for code, x in reversed(list(enumerate(fmt.numbers)))}
+    plus = [codes.get(x, codes.get(-x, 0)) for x in magnitudes]
+    minus = [codes.get(-x, plus[place]) for place, x in enumerate(magnitudes)]
+    return np.array(plus, np.int64), np.array(minus, np.int64), magnitudes
+
+
+def _side_of_table(fmt: TableFormat) -> Side:
+    """The numbers of a table, drawn as places from zero up, of two's complement; see `_codes_of_places`."""
+    exps = [math.frexp(x)[1] - 1 for x in _ladder(fmt)[2][1:]]
+    first = [0, *(1 + place for place, exp in enumerate(exps) if place == 0 or exp != exps[place - 1])]
+    binades = np.array([fmt.emin - 1, *(exps[place - 1] for place in first[1:])], np.int64)
+    last = np.array([*(place - 1 for place in first[1:]), len(exps)], np.int64)
+    unity = int(np.abs(binades).argmin())
+    specials = RAW + np.array([*nans(fmt), *infinities(fmt)], np.int64)
+    ends = max(0, unity - AROUND), min(len(first) - 1, unity + AROUND)
+    return Side(1, PLACES, 0, 0, 0, np.array(first, np.int64), last, binades, *ends, specials)
+
+
+def put_codes(unit: Unit, drawn: DrawnCases) -> None:
+    """Put codes of tables in the place of drawn places."""
+    for fmt, codes in ((unit.operands.a, drawn.a), (unit.operands.b, drawn.b)):
+        if isinstance(fmt, TableFormat):
+            _codes_of_places(fmt, codes)
+
+
+def _codes_of_places(fmt: TableFormat, drawn: Ints) -> None:
+    """Put codes in the place of what was drawn: of places from zero up or, of two's complement, down; or codes."""
+    plus, minus, _ = _ladder(fmt)
+    places = np.where(drawn < PLACES, drawn, 0)
+    below = np.where((drawn > PLACES) & (drawn < RAW), 2 * PLACES - drawn, 0)
+    drawn[:] = np.where(drawn >= RAW, drawn - RAW, np.where(below > 0, minus[below], plus[places]))
 
 
 def signed_words(codes: Sequence[int]) -> Ints:

@@ -16,7 +16,7 @@ from hwsim.model.definition import definition_of
 from hwsim.model.record import Group
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 Pair = tuple[int, int]
 SignPair = tuple[int, int]  # of a high and of a low term
@@ -497,7 +497,7 @@ class CaseBuilder(Solver):
         return pair if a is None or b is None else (a, b)
 
 
-def _both(fmt: Number) -> list[int]:
+def _both(fmt: Factor) -> list[int]:
     """Numbers of a format by which a zero is multiplied, in both signs where there are."""
     codes = list(numbers(fmt).values())
     return codes + [code for code in (negate(fmt, code) for code in codes) if code is not None]

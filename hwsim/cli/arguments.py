@@ -38,8 +38,9 @@ def units(incomplete: str) -> list[str]:
 def formats(incomplete: str) -> list[str]:
     """Formats, and files in this folder."""
     from hwsim.formats import formats as shipped
+    from hwsim.formats.catalog import tables
 
-    return _or_file(list(shipped()), incomplete)
+    return _or_file([*shipped(), *tables()], incomplete)
 
 
 def recipes(incomplete: str) -> list[str]:

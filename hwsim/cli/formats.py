@@ -12,8 +12,9 @@ from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import AsJson, objects, print_json, print_table, say
 from hwsim.explain.stages import code_text, number_text, value_text
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, get_format
+from hwsim.formats import FixedFormat, FloatFormat, Format, TableFormat, get_format
 from hwsim.formats import formats as shipped
+from hwsim.formats.catalog import tables
 
 COLUMNS = 4  # of the table of codes
 TABLE_BITS = 8  # formats of at most so many bits are shown code by code
@@ -39,13 +40,14 @@ def formats(
     hwsim formats
     hwsim formats e4m3
     hwsim formats binary8p3se        (IEEE P3109: bits, precision, signed or unsigned, extended or finite)
-    hwsim formats ./my-format.yaml
+    hwsim formats posit8es0          (posits: bits, exponent bits)
+    hwsim formats ./my-format.yaml   (or a list of values: ./mine.csv)
     hwsim formats e4m3 --json
     """
     if name is None:
         rows = [
             [fmt.name, layout(fmt), number_text(largest(fmt)), "yes" if fmt.infinities else "", nans(fmt), fmt.summary]
-            for fmt in shipped().values()
+            for fmt in (shipped() | tables()).values()
         ]
         header = ["name", "bits", "largest", "inf", "NaN", "summary"]
         if as_json:
@@ -71,7 +73,7 @@ def layout(fmt: Format) -> str:
         return f"{int(fmt.signed)}-{fmt.exponent_bits}-{fmt.fraction_bits}"
     if isinstance(fmt, FixedFormat):
         return f"{int(fmt.signed)}.{fmt.integer_bits}.{fmt.fraction_bits}"
-    return f"0-{fmt.exponent_bits}-0"
+    return f"{fmt.bits} bits" if isinstance(fmt, TableFormat) else f"0-{fmt.exponent_bits}-0"
 
 
 def largest(fmt: Format) -> float:
@@ -105,12 +107,30 @@ def facts(fmt: Format) -> list[list[str]]:
         step = f"2^{-fmt.fraction_bits}" if fmt.fraction_bits else "1"
         rows.append(["range", f"{number_text(least)} to {number_text(end)}, in steps of {step}"])
         rows.append(["NaN", "none"])
+    elif isinstance(fmt, TableFormat):
+        rows += _table_facts(fmt)
     else:
         rows.append(["fields", f"biased exponent {fmt.exponent_bits}; value 2^(code - {fmt.bias})"])
         rows.append(["largest", f"2^{fmt.max_code - fmt.bias}"])
         rows.append(["least", f"2^{fmt.min_code - fmt.bias}"])
         rows.append(["NaN", nans(fmt) or "none"])
     return [row for row in rows if row[1]]
+
+
+def _table_facts(fmt: TableFormat) -> list[list[str]]:
+    keys = {} if fmt.rule is None else fmt.rule.model_dump()
+    how = ", ".join(f"{key} {value}" for key, value in keys.items()).replace("name ", "") or "entries"
+    least = min(abs(x) for x in fmt.numbers if math.isfinite(x) and x)
+    infinities = [code_text(fmt, code) for code, x in enumerate(fmt.numbers) if math.isinf(x)]
+    return [
+        ["fields", f"none: {how}"],
+        ["multiplied as", f"1.fraction of {fmt.fraction_bits} bits, exponents {fmt.emin} to {fmt.emax}"],
+        ["largest", f"{number_text(fmt.largest)} = {fmt.largest.hex()} ({code_text(fmt, fmt.max_code)})"],
+        ["least", f"{number_text(least)} = {least.hex()}"],
+        ["infinity", ", ".join(infinities) or "none"],
+        ["NaN", nans(fmt) or "none"],
+        ["negative zero", "yes" if fmt.signed_zero else "none"],
+    ]
 
 
 def _float_facts(fmt: FloatFormat) -> list[list[str]]:
@@ -155,6 +175,6 @@ def _print_codes(fmt: Format) -> None:
 
 
 def _power_or_number(fmt: Format, code: int, value: float) -> str:
-    if isinstance(fmt, ExponentFormat) and math.isfinite(value):
-        return f"2^{code - fmt.bias}"
+    if fmt.powers_of_two and math.isfinite(value):
+        return f"2^{round(math.log2(value))}"
     return number_text(value)

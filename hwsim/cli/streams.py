@@ -24,6 +24,7 @@ from hwsim.cli.progress import played
 from hwsim.cli.prove import claim_line, conclude, demand_provers
 from hwsim.cli.rtl import need_amaranth, target_file
 from hwsim.formats import Overflow, get_format
+from hwsim.formats.blocks import field_format
 from hwsim.spec.conversion import Conversion
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def converter(
     """
     demand_work(output, cosim, prove)
     settings = {key: context.params[key] for key in ("rounding", "overflow", "missing", "random_bits")}
-    conversions = [Conversion(source=get_format(source), target=get_format(name), **settings) for name in targets]
+    conversions = [Conversion(source=field_format(source), target=field_format(name), **settings) for name in targets]
     carry_out(context, conversions, sim, report)
 
 

@@ -34,9 +34,9 @@ from hwsim.cases.bins.scales import far_scales, scale_marks
 from hwsim.cases.bins.sums import largest_products
 from hwsim.cases.case import one_window
 from hwsim.compute.c import UnitInC, export_c, render, supports
-from hwsim.formats import Class, FloatFormat, Format, unpack
+from hwsim.formats import Class, FloatFormat, Format, TableFormat, unpack
 from hwsim.spec import Support, Unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 PACKAGE = "hwsim.cocotb"
 MOST_BITS = 8  # of a factor: the class of each code is in a table
@@ -52,6 +52,11 @@ def bins_in_c(unit: Unit) -> Support:
         f"operands.{side}: {fmt.name}, of more than {MOST_BITS} bits"
         for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b))
         if fmt.bits > MOST_BITS or fmt.padding
+    ]
+    lacks += [
+        f"operands.{side}: {fmt.name}, a table"
+        for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b))
+        if isinstance(fmt, TableFormat)
     ]
     return Support(unit.name, "has no bins in SystemVerilog", tuple(lacks))
 
@@ -202,13 +207,13 @@ def _growth(facts: UnitFacts, first: int) -> Iterator[list[int]]:
         yield row
 
 
-def _class_table(fmt: Number, step: int) -> list[str]:
+def _class_table(fmt: Factor, step: int) -> list[str]:
     """The number of each code's class, times a step."""
     order = {name: step * index for index, name in enumerate(classes(fmt))}
     return [str(order[classify(fmt, code)]) for code in range(1 << fmt.bits)]
 
 
-def _class_sets(fmt: Number) -> dict[str, str]:
+def _class_sets(fmt: Factor) -> dict[str, str]:
     """The codes of each class, as a set in SystemVerilog."""
     return {name: _set(fmt, codes) for name, codes in classes(fmt).items()}
 
@@ -231,7 +236,7 @@ def _set(fmt: Format, codes: Sequence[int]) -> str:
 class FactorInSv:
     """A factor's format, for expressions in constraints."""
 
-    fmt: Number
+    fmt: Factor
 
     @property
     def bits(self) -> int:

@@ -11,11 +11,12 @@ from typing import Protocol
 import numpy as np
 
 from hwsim.cases.case import Case, block_lengths, operand_formats
+from hwsim.cases.palette import negate
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.heldoperands import HeldOperands
 from hwsim.cosim.suites import expected_codes
 from hwsim.explain.facts import NUMBER, ZERO, class_of
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.spec import Unit, unpromised
 from hwsim.tb.job import MISSING
@@ -61,6 +62,8 @@ def code_cost(fmt: Format, code: int) -> int:
             return _fixed_cost(fmt, bare)
         case FloatFormat():
             return _float_cost(fmt, bare)
+        case TableFormat():
+            return _table_cost(fmt, bare)
 
 
 def _fixed_cost(fmt: FixedFormat, bare: int) -> int:
@@ -76,6 +79,13 @@ def _float_cost(fmt: FloatFormat, bare: int) -> int:
         return SPECIAL + negative + bare.bit_count()
     bexp, frac = magnitude >> fmt.fraction_bits, magnitude & ((1 << fmt.fraction_bits) - 1)
     return 1 + negative + 4 * frac.bit_count() + abs(bexp - fmt.bias) + (2 if bexp == 0 else 0)
+
+
+def _table_cost(fmt: TableFormat, bare: int) -> int:
+    sign, exp, sig, cls = unpack(fmt, bare)
+    if cls in (Class.NAN, Class.INFINITY):
+        return SPECIAL + sign + bare.bit_count()
+    return 1 + sign + 4 * max(0, sig.bit_count() - 1) + abs(exp)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -121,6 +131,8 @@ def positive_code(fmt: Format, code: int) -> int | None:
         case FixedFormat():
             value = -(bare - (1 << fmt.bits)) if bare & fmt.sign_bit else 0
             return value << fmt.padding if 0 < value <= fmt.max_code else None
+        case TableFormat():
+            return negate(fmt, code) if fmt.numbers[bare] < 0 else None
         case ExponentFormat():
             return None
 

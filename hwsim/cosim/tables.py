@@ -10,7 +10,7 @@ import numpy as np
 
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.design import AMARANTH, Design, Play, Suite
-from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, get_format, unpack
+from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat, get_format, unpack
 from hwsim.formats import Fields as Decoded
 from hwsim.formats import formats as catalogue
 from hwsim.formats.codes import all_codes, is_padded
@@ -24,7 +24,7 @@ MOST_ELEMENT_BITS, MOST_CODEC_BITS, MOST_PAIR_BITS = 8, 16, 8
 TOP = "hwsim_formats"
 
 Fields = dict[str, int]
-Factor = FloatFormat | FixedFormat
+Factor = FloatFormat | FixedFormat | TableFormat
 Decodable = Factor | ExponentFormat
 
 
@@ -161,7 +161,8 @@ def expected_decode(fmt: Decodable, code: int) -> Fields:
 
 def _lift(fmt: Factor) -> int:
     """The amount that turns an exponent into a field that counts from 1."""
-    return 1 if isinstance(fmt, FixedFormat) else fmt.bias + 1 - fmt.least_bexp
+    number = fmt.decoded
+    return 1 if isinstance(number, FixedFormat) else number.bias + 1 - number.least_bexp
 
 
 def expected_product(a: Factor, b: Factor, one: Decoded, other: Decoded) -> Fields:

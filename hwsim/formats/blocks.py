@@ -13,7 +13,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, Strict, ValidationError
 
 from hwsim.base.errors import InputError
-from hwsim.formats import Format, formats, get_format, parse
+from hwsim.formats import FieldFormat, Format, formats, get_format, parse
+from hwsim.formats.catalog import tables
 from hwsim.formats.yamlfile import RuleError, broken_rule
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -21,6 +22,10 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 # What a format that is none of `Kind.of_operands` breaks.
 OF_OPERANDS = "must have at most 32 bits, and no negative number of integer or fraction bits"
+
+
+# What a table breaks that is the format of anything but factors.
+NO_TABLE = "must be a float, a fixed format or a power of two"
 
 
 def reference(value: Any) -> Format:
@@ -47,20 +52,28 @@ def _written_out(keys: dict[str, Any]) -> Format:
 
 def as_written(fmt: Format) -> Any:
     """A format as a specification writes it: its name, or all of its keys where hwsim does not ship it."""
-    if formats().get(fmt.name) == fmt:
+    if fmt in (formats().get(fmt.name), tables().get(fmt.name)):
         return fmt.name
     keys = fmt.model_dump(mode="json", exclude_defaults=True)
     return {"name": keys.pop("name"), "kind": fmt.kind, **keys}
 
 
-def _operand_format(value: Any) -> Format:
+def field_format(value: Any) -> FieldFormat:
+    """The format that a value refers to, which must be no table. Raises RuleError (a ValueError)."""
     fmt = reference(value)
+    if not isinstance(fmt, FieldFormat):
+        raise RuleError("", f"{NO_TABLE}, not {fmt.name}")
+    return fmt
+
+
+def _operand_format(value: Any) -> FieldFormat:
+    fmt = field_format(value)
     if not fmt.of_operands:
         raise RuleError("", f"{OF_OPERANDS}; {fmt.name} has others")
     return fmt
 
 
-FormatField = Annotated[Format, PlainValidator(_operand_format), PlainSerializer(as_written)]
+FormatField = Annotated[FieldFormat, PlainValidator(_operand_format), PlainSerializer(as_written)]
 
 
 Size = Annotated[int, Strict(), Field(ge=1, le=1 << 20)]

@@ -59,6 +59,11 @@ class FixedFormat(FormatBase):
         return self
 
     @property
+    def decoded(self) -> FixedFormat:
+        """The format that decoded codes have: this one."""
+        return self
+
+    @property
     def bits(self) -> int:
         """Bits that carry information, the sign counted."""
         return self.signed + self.integer_bits + self.fraction_bits

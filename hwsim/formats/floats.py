@@ -159,6 +159,11 @@ class FloatFormat(FormatBase):
         return 1 << (self.exponent_bits + self.fraction_bits)
 
     @property
+    def decoded(self) -> FloatFormat:
+        """The format that decoded codes have: this one."""
+        return self
+
+    @property
     def has_nan(self) -> bool:
         return self.nan != ()
 

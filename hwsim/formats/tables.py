@@ -19,6 +19,7 @@ from hwsim.formats.codes import unpack
 from hwsim.formats.fixed import ExponentFormat, FixedFormat
 from hwsim.formats.floats import FloatFormat
 from hwsim.formats.kind import Class, Fields
+from hwsim.formats.listed import TableFormat
 
 VERSION = 2  # of what the files hold and how
 ALL_CODES = 16  # formats of at most so many bits have a row for every code
@@ -65,8 +66,19 @@ def boundary_codes(fmt: Format) -> list[int]:
         case FloatFormat():
             signs, magnitudes = (0, fmt.sign_bit * fmt.signed), set(_boundary_magnitudes(fmt))
             return _with_canonical(fmt, ((sign | bits) << fmt.padding for sign in signs for bits in magnitudes))
+        case TableFormat():
+            return table_landmarks(fmt)
         case _:
             assert_never(fmt)
+
+
+def table_landmarks(fmt: TableFormat) -> list[int]:
+    """Codes of zeros, infinities and NaNs, of both ends, of powers of two, and those before and after."""
+    ends = {fmt.min_code, fmt.max_code, *fmt.nan, len(fmt.numbers) - 1}
+    for code, x in enumerate(fmt.numbers):
+        if not math.isfinite(x) or abs(math.frexp(x)[0]) in (0, 0.5):
+            ends |= {code - 1, code, code + 1}
+    return sorted(ends & set(range(len(fmt.numbers))))
 
 
 def _with_canonical(fmt: Format, codes: Iterable[int]) -> list[int]:

@@ -194,7 +194,7 @@ def _dotted(location: Location) -> str:
 
 
 M = TypeVar("M", bound=BaseModel)
-KINDS = ("float", "fixed", "exponent")
+KINDS = ("float", "fixed", "exponent", "table")
 SILENT = {"missing", "extra_forbidden"}  # the value says nothing
 TAGS = {"union_tag_not_found", "union_tag_invalid"}
 # What pydantic says in words of Python, by the kind of error.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never, cast
 
-from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, ExponentFormat, FieldFormat, Fields, FixedFormat, FloatFormat
 from hwsim.model.rounding import infinity_code, nan_code, overflow_code, pack, round_fixed, round_to
 from hwsim.model.terms import product, round_magnitude
 from hwsim.quantize.block import BlockDequantization
@@ -146,7 +146,7 @@ def _beyond(target: ExponentFormat, conversion: Conversion) -> int:
             return target.canonical_nan or 0
 
 
-def _steps(target: Format, sign: int, sig: int, unit_exp: int, conversion: Conversion, word: int) -> int:
+def _steps(target: FieldFormat, sign: int, sig: int, unit_exp: int, conversion: Conversion, word: int) -> int:
     """A rounded magnitude as its count of numbers up from zero, as if the exponent had no upper end.
 
     Where there is no fraction the last bit of that count, which ties look at, is the exponent's.

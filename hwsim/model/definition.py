@@ -50,6 +50,7 @@ from hwsim.spec import (
     load_unit,
 )
 from hwsim.spec.arguments import addends, dot_scales, factors, pad, result_array
+from hwsim.spec.keys import Factor
 from hwsim.spec.sparse import Sparsity, checked_metadata
 
 
@@ -128,7 +129,7 @@ class Definition:
         self._promoter = promoter_of(unit, hooks)
         self._late = late_addition(unit, hooks)
 
-    def _decoder(self, side: Side, fmt: FloatFormat | FixedFormat) -> Callable[[int], Fields]:
+    def _decoder(self, side: Side, fmt: Factor) -> Callable[[int], Fields]:
         operands, hooks = self.unit.operands, self._hooks
         decoded = partial(factor, fmt, operands.convert, operands.daz, operands.zeros)
         return decoded if hooks is None else lambda code: passed(hooks.factor, decoded(code), side, fmt, code)

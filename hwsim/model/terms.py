@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from hwsim.formats import Class, Fields, FloatFormat, Format, unpack
-from hwsim.spec.keys import Lost, Number, Rounding, ZeroSigns
+from hwsim.spec.keys import Factor, Lost, Number, Rounding, ZeroSigns
 
 
 class Term(NamedTuple):
@@ -69,7 +69,7 @@ def least(numbers: Iterable[int]) -> int:
     return min(numbers)
 
 
-def factor(fmt: Number, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:
+def factor(fmt: Factor, to: FloatFormat | None, daz: bool, zeros: ZeroSigns, code: int) -> Fields:
     """A factor's code, decoded and made ready to multiply.
 
     to: the format that it is converted to, which holds every number of `fmt`; None for none.

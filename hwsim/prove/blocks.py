@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from hwsim.formats import Class, Fields, FloatFormat, Format
+from hwsim.formats.blocks import field_format
 from hwsim.model.conversion import convert, encode_fields
 from hwsim.model.rounding import infinity_code, nan_code, pack, round_to
 from hwsim.prove.additions import of_known_sign
@@ -546,7 +547,7 @@ class DividedClaims(BlockClaims):
         ratio, port = Integer.unsigned(circuit.inputs["i__ratio"]), circuit.inputs["i__ratio"]
         dead, zero = (is_one(circuit.inputs[f"i__{flag}"]) for flag in ("dead", "zero"))
         output, least = Integer.unsigned(circuit.outputs["o__scale"]), int(rule.least_scale)
-        narrow = Conversion(source=F32, target=fmt, missing="saturate")
+        narrow = Conversion(source=F32, target=field_format(fmt), missing="saturate")
         alive = (negated(dead), negated(zero))
 
         def rounded() -> Any:
@@ -565,7 +566,7 @@ class DividedClaims(BlockClaims):
     def _operand(self) -> Iterator[AnyClaim]:
         circuit, rule = self.steps["operand"], self.q.rule
         fmt, port = rule.scale_format, circuit.inputs["i__scale"]
-        wide, recode = Conversion(source=fmt, target=F32), self._recode(fmt)
+        wide, recode = Conversion(source=field_format(fmt), target=F32), self._recode(fmt)
         result = recode.outputs["result"]
         cases = [
             same(substituted(result, {recode.inputs["code"]: value(code, width(port))}), value(convert(wide, code), 32))
@@ -589,7 +590,9 @@ class DividedClaims(BlockClaims):
 
     def _recode(self, source: Format) -> Circuit:
         """The circuit of a conversion to binary32."""
-        return circuits({"recode": Recode(Conversion(source=source, target=F32, overflow="infinity"))})["recode"]
+        return circuits({"recode": Recode(Conversion(source=field_format(source), target=F32, overflow="infinity"))})[
+            "recode"
+        ]
 
     def _product(self, name: str, one: str, other: str | int, made: str) -> Claim:
         """The claim of a product of two fields of codes in binary32, or of a field and a number's code."""

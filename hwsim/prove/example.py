@@ -38,7 +38,7 @@ from hwsim.prove.terms import (
     width,
 )
 from hwsim.spec import ModalUnit, Specified, Unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 TRIES = 6  # finds of a choice of lanes before the next choice
 SECONDS = 20.0  # for each find
@@ -361,7 +361,7 @@ def _case(unit: Unit, stream: Stream, number: int, terms: int) -> Case:
     return Case(f"prove/{number:03}", tuple(a), tuple(b), c, tuple(scales[0]), tuple(scales[1]))
 
 
-def _codes(fmt: Number, stream: Stream, kind: int, count: int) -> list[int]:
+def _codes(fmt: Factor, stream: Stream, kind: int, count: int) -> list[int]:
     """Some codes in their containers."""
     if kind == LANDMARKS:
         named = [*numbers(fmt).values()]

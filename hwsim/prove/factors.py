@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Generic, Literal, TypeVar, assert_never
 
-from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format, TableFormat, unpack
 from hwsim.model import late as promotion_module
 from hwsim.model.terms import Term as ModelTerm
 from hwsim.prove.circuits import Circuit, fixed
@@ -60,6 +60,8 @@ def code_of_one(fmt: Format) -> int:
             return 1 << fmt.fraction_bits
         case FloatFormat():
             return fmt.bias << fmt.fraction_bits + fmt.padding
+        case TableFormat():
+            return int(fmt.encode(1.0, missing="saturate"))
         case _:
             assert_never(fmt)
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwsim.base.errors import InputError
-from hwsim.formats import FloatFormat, Format, get_format
-from hwsim.formats.blocks import OF_OPERANDS
+from hwsim.formats import FieldFormat, FloatFormat, Format, get_format
+from hwsim.formats.blocks import NO_TABLE, OF_OPERANDS
 from hwsim.formats.codes import fits_single
 from hwsim.formats.reference import choices
 from hwsim.quantize.rule import Rule, TensorScale, get_rule
@@ -39,6 +39,8 @@ class BlockQuantization:
         object.__setattr__(self, "source", get_format(self.source))
         if not (isinstance(self.source, FloatFormat) and self.source.signed and fits_single(self.source)):
             raise InputError(f"source must be a signed float format within f32, not {self.source.name}")
+        if not isinstance(self.rule.element, FieldFormat):
+            raise InputError(f"the element of a quantiser in hardware {NO_TABLE}, not {self.rule.element.name}")
         across, along = self.rule.block
         if not self.lanes:
             if across is None or along is None:
@@ -85,6 +87,9 @@ class BlockDequantization:
     def __post_init__(self) -> None:
         for key in ("element", "scale_format", "target"):
             object.__setattr__(self, key, get_format(getattr(self, key)))
+        for key in ("element", "scale_format"):
+            if not isinstance(getattr(self, key), FieldFormat):
+                raise InputError(f"{key} {NO_TABLE}, not {getattr(self, key).name}")
         if not self.element.of_operands:
             raise InputError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not isinstance(self.target, FloatFormat) or not self.target.has_nan or not self.target.signed:

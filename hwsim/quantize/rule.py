@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwsim.base.errors import InputTypeError
-from hwsim.formats import Format, get_format
-from hwsim.formats.blocks import OF_OPERANDS
+from hwsim.formats import FieldFormat, Format, get_format
+from hwsim.formats.blocks import NO_TABLE, OF_OPERANDS
 from hwsim.formats.catalog import nearest
 from hwsim.formats.reference import encode_reference
 from hwsim.formats.yamlfile import SpecError
@@ -126,6 +126,8 @@ class Rule:
             raise SpecError(f"element {OF_OPERANDS}; {self.element.name} has others")
         if not (self.element.signed and self.element.has_zero):
             raise SpecError(f"element must be a signed format with a zero, not {self.element.name}")
+        if not isinstance(self.scale_format, FieldFormat):
+            raise SpecError(f"scale_format {NO_TABLE}, not {self.scale_format.name}")
         if self.scale_format.without_exponent:
             raise SpecError(f"scale_format must be a float or exponent format, not {self.scale_format.name}")
         if self.scale_format.powers_of_two and self.select is Select.DIVIDE:

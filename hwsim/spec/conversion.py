@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from hwsim.base.errors import InputError
-from hwsim.formats import Format, get_format
-from hwsim.formats.blocks import OF_OPERANDS
+from hwsim.formats import FieldFormat, get_format
+from hwsim.formats.blocks import NO_TABLE, OF_OPERANDS
 from hwsim.formats.reference import choices
 from hwsim.spec.keys import Overflow, Rounding
 
@@ -29,8 +29,8 @@ class Conversion:
     Raises ValueError for settings that the target does not have.
     """
 
-    source: Format
-    target: Format
+    source: FieldFormat
+    target: FieldFormat
     rounding: AnyRounding = "rne"
     overflow: Overflow = "saturate"
     missing: Missing | None = None
@@ -39,6 +39,8 @@ class Conversion:
     def __post_init__(self) -> None:
         for key in ("source", "target"):
             object.__setattr__(self, key, get_format(getattr(self, key)))
+            if not isinstance(getattr(self, key), FieldFormat):
+                raise InputError(f"{key} {NO_TABLE}, not {getattr(self, key).name}, which is a table")
             if not getattr(self, key).of_operands:
                 raise InputError(f"{key} {OF_OPERANDS}; {getattr(self, key).name} has others")
         target = self.target

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, PlainValidator, Strict
 
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import FixedFormat, FloatFormat, TableFormat
 from hwsim.formats.blocks import as_written, reference
 from hwsim.formats.yamlfile import RuleError
 
@@ -140,11 +140,14 @@ def _register(value: Any) -> FloatFormat:
 Number = FloatFormat | FixedFormat
 NUMBER = (FloatFormat, FixedFormat)
 Written = PlainSerializer(as_written)
+# What codes of factors can have; decoded they are numbers.
+Factor = Number | TableFormat
+FACTOR = (*NUMBER, TableFormat)
 FactorFormat = Annotated[
-    Number,
-    _accepted(NUMBER, "must be a float or fixed format, not a power of two"),
+    Factor,
+    _accepted(FACTOR, "must be a float or fixed format or a table, not a power of two"),
     Written,
-    Values("a float or fixed format"),
+    Values("a float or fixed format, or a table"),
 ]
 AddendFormat = Annotated[
     Number,

@@ -18,7 +18,7 @@ from hwsim.formats.blocks import as_written, one_code, reference
 from hwsim.formats.catalog import nearest
 from hwsim.formats.yamlfile import RuleError, SpecError, broken_rule
 from hwsim.spec.fields import worded
-from hwsim.spec.keys import Flag, Number
+from hwsim.spec.keys import Factor, Flag
 from hwsim.spec.parts import Factors, SharedKeys
 from hwsim.spec.unit import Unit
 
@@ -56,7 +56,7 @@ class ModalUnit(SharedKeys):
 
     @model_validator(mode="after")
     def _rules(self) -> Self:
-        kinds: dict[tuple[Number, Number, bool], str] = {}
+        kinds: dict[tuple[Factor, Factor, bool], str] = {}
         for name, mode in self.modes.items():
             if (same := kinds.setdefault((mode.a, mode.b, mode.scales), name)) != name:
                 raise RuleError(f"modes.{name}", f"must differ from mode {same}")

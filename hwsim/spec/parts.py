@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, NamedTuple, assert_never
 from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError
 
 from hwsim.base.errors import InputError
-from hwsim.formats import FixedFormat, Format
+from hwsim.formats import FieldFormat, FixedFormat
 from hwsim.formats.blocks import BlockScale
 from hwsim.spec.keys import (
     AddendFormat,
     ConvertedFormat,
     EvidenceWord,
+    Factor,
     FactorFormat,
     Flag,
     NoneWord,
@@ -58,14 +59,14 @@ class OperandRules(SpecPart):
 class Operands(OperandRules, Factors):
     """Formats of the factors and of the addend."""
 
-    def factor(self, side: Literal["a", "b"]) -> Number:
+    def factor(self, side: Literal["a", "b"]) -> Factor:
         """The format of one factor."""
         return self.a if side == "a" else self.b
 
     @property
     def multiplied(self) -> tuple[Number, Number]:
-        """The formats that are multiplied: those of the factors, or the format that both are converted to."""
-        return (self.a, self.b) if self.convert is None else (self.convert, self.convert)
+        """The formats that are multiplied: those of decoded factors, or the format that both are converted to."""
+        return (self.a.decoded, self.b.decoded) if self.convert is None else (self.convert, self.convert)
 
 
 class Scale(SpecPart):
@@ -208,9 +209,9 @@ class ScaledPromotion(NamedTuple):
     multiplied exactly, `made` among them, and their product is added to the register.
     """
 
-    first: tuple[tuple[str, Format], tuple[str, Format]]
+    first: tuple[tuple[str, FieldFormat], tuple[str, FieldFormat]]
     made: Literal["scale", "scaled"]
-    then: tuple[tuple[str, Format], tuple[str, Format]]
+    then: tuple[tuple[str, FieldFormat], tuple[str, FieldFormat]]
 
     @property
     def words(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import NamedTuple
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.spec.unit import Unit
 
 # Between these, products and sums of float64s are neither too large nor too small for its exponents.
@@ -90,7 +90,9 @@ class Span(NamedTuple):
 
 
 def span_of(fmt: Format) -> Span:
-    """A format's finite numbers."""
+    """A format's finite numbers; of a table, as they are multiplied."""
+    if isinstance(fmt, TableFormat):
+        return span_of(fmt.decoded)
     if isinstance(fmt, ExponentFormat):
         return Span(1, 0, fmt.min_code - fmt.bias, fmt.max_code - fmt.bias)
     if isinstance(fmt, FixedFormat):

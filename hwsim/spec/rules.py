@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import lcm
 from typing import assert_never
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.blocks import OF_OPERANDS
+from hwsim.formats.listed import written
 from hwsim.formats.yamlfile import RuleError
 from hwsim.spec.keys import ROUNDINGS, Number, Tininess
 from hwsim.spec.parts import Scale, UnitKeys
@@ -26,6 +27,8 @@ from hwsim.spec.sums import (
 
 def holds(inner: Format, outer: FloatFormat) -> bool:
     """True if `outer` has all numbers of `inner`, and its negative zero, infinities and NaN."""
+    if isinstance(inner, TableFormat):
+        return holds(inner.decoded, outer)
     if isinstance(inner, FloatFormat) and inner.signed_zero and not outer.signed_zero:
         return False
     if (inner.infinities and not outer.infinities) or (inner.has_nan and not outer.has_nan):
@@ -35,6 +38,8 @@ def holds(inner: Format, outer: FloatFormat) -> bool:
 
 def embeds(inner: Format, outer: Format) -> bool:
     """True if `outer` has the magnitude of every finite number of `inner`."""
+    if isinstance(inner, TableFormat):
+        return embeds(inner.decoded, outer)
     if not isinstance(outer, FloatFormat) or isinstance(inner, ExponentFormat):
         return False
     quantum = _quantum(inner)
@@ -85,6 +90,9 @@ def _check_operands(unit: UnitKeys) -> None:
     for key, factor in (("a", operands.a), ("b", operands.b)):
         if not factor.of_operands:
             raise RuleError(f"operands.{key}", f"{OF_OPERANDS}; {factor.name} has others")
+        if isinstance(factor, TableFormat) and written(factor.numbers[0]) != "0":
+            rule = f"must have zero at code 0, which fills K; {factor.name} has {written(factor.numbers[0])}"
+            raise RuleError(f"operands.{key}", rule)
     convert = operands.convert
     if convert is None:
         return

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.blocks import BlockScale, reference
 from hwsim.spec.fields import SAYINGS
 from hwsim.spec.keys import NoneWord, SpecPart
@@ -24,7 +24,7 @@ SCHEMA_FILE = Path(__file__).with_name("unit.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # Of the canonical form. A key that is added to the language gives every unit another text, and this another number.
 VERSION = 1
-KINDS: tuple[type[BaseModel], ...] = (FloatFormat, FixedFormat, ExponentFormat)
+KINDS: tuple[type[BaseModel], ...] = (FloatFormat, FixedFormat, ExponentFormat, TableFormat)
 FORMAT, NOTHING = {"$ref": "#/$defs/Format"}, {"enum": [None, "none"]}
 
 
@@ -157,6 +157,8 @@ def _is_format(value: Any) -> bool:
 
 def _format(value: Any) -> dict[str, Any]:
     fmt: Format = reference(value)
+    if isinstance(fmt, TableFormat):  # whether values are listed or by a rule is no part of the arithmetic
+        return {"kind": fmt.kind, "entries": fmt.written_out}
     kept = fmt.model_dump(mode="json", exclude={"name", "summary", "source"})
     return {**kept, "kind": fmt.kind}
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from hwsim.base.errors import InputError
-from hwsim.formats import FixedFormat, FloatFormat, codes_of
+from hwsim.formats import FixedFormat, codes_of
 from hwsim.formats.blocks import per_term
 from hwsim.spec import Unit, UnitLike, load_unit
 from hwsim.spec.arguments import addend_codes, check_length, matrix_shape, scale_codes, scale_shapes
+from hwsim.spec.keys import Factor
 from hwsim.study.accuracy.bounds import bounds, counted_magnitude, overflow_limit, worst_errors
 from hwsim.study.accuracy.exact import Array, exact_product
 from hwsim.study.accuracy.roundings import least_exponent
@@ -96,10 +97,10 @@ def _of_bounds(units: list[Unit], k: int, largest_a: float | None, largest_b: fl
     return Tolerance(total, None, passing, 1)
 
 
-def _largest(fmt: FloatFormat | FixedFormat) -> float:
+def _largest(fmt: Factor) -> float:
     codes = np.arange(1 << min(fmt.bits, 16)) << fmt.padding
     if fmt.bits > 16:
-        return float(2.0 ** (fmt.emax + 1)) if isinstance(fmt, FloatFormat) else 2.0**fmt.integer_bits
+        return 2.0**fmt.integer_bits if isinstance(fmt, FixedFormat) else float(2.0 ** (fmt.emax + 1))
     values = np.abs(np.asarray(fmt.decode(codes), np.float64))
     return float(values[np.isfinite(values)].max())
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hwsim.formats import ExponentFormat, FixedFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, Format, TableFormat
 from hwsim.formats.reference import choices, encode_reference
 from hwsim.formats.rounding import Overflow, Rounding
 from hwsim.formats.stochastic import NAME as STOCHASTIC
@@ -75,6 +75,8 @@ def refused_format(fmt: Format) -> str | None:
     """Why numbers are not rounded to a format here; None where they are."""
     if isinstance(fmt, ExponentFormat):
         return f"{fmt.name} has no zero"
+    if isinstance(fmt, TableFormat):
+        return f"{fmt.name} is a table"
     if isinstance(fmt, FixedFormat):
         if not fmt.signed:
             return f"{fmt.name} has no negative numbers"
@@ -99,7 +101,7 @@ def target(
     if rounding == STOCHASTIC:
         checked_stochastic(fmt, random_bits, 0, 0)
     how = choices(fmt, "rne" if rounding == STOCHASTIC else rounding, overflow, "saturate")
-    assert isinstance(how.rounding, Rounding) and not isinstance(fmt, ExponentFormat)
+    assert isinstance(how.rounding, Rounding) and not isinstance(fmt, ExponentFormat | TableFormat)
     far = float(np.finfo(np.float64).max)
     ends = encode_reference(fmt, [far, -far, np.inf, -np.inf], how.rounding, overflow, "saturate").tolist()
     within = fmt.emin >= 1 - SINGLE.bias and fmt.emax <= SINGLE.bias
@@ -208,6 +210,8 @@ def _stored(to: Target, of: FloatBits, steps: Tensor, magnitude: Tensor, sign: T
 def decode(fmt: Format, codes: Tensor) -> Tensor:
     """The exact value of every code, float64. fmt: one of normal binary64 numbers."""
     code = (codes.long() & (1 << fmt.container_bits) - 1) >> fmt.padding
+    if isinstance(fmt, TableFormat):
+        return torch.tensor(fmt.numbers, dtype=torch.float64, device=codes.device)[code]
     if isinstance(fmt, FixedFormat):
         return (code - ((code & fmt.sign_bit) << 1)).double() * 2.0**-fmt.fraction_bits
     if isinstance(fmt, ExponentFormat):

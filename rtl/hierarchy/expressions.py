@@ -186,6 +186,14 @@ class Expressions:
             right = f"$signed({texts[1].words})"
         return Text(f"{left} {BINARY[kind]} {right}", kind)
 
+    def table(self, target: str, operation: Operation) -> str:
+        """The block that assigns a target the constant that a selector chooses."""
+        selector, *rows = operation.operands
+        bits = len(selector)
+        labels = [*(f"{bits}'h{number:0{-(-bits // 4)}x}" for number in range(len(rows) - 1)), "default"]
+        lines = [f"  {label}: {target} = {self.value(row).words};" for label, row in zip(labels, rows, strict=True)]
+        return "\n".join([f"always_comb case ({self.value(selector).words})", *lines, "endcase"])
+
     def _with_constant(self, operation: Operation) -> Text | None:
         """A sum or difference with a constant, which is written in decimals; one that is negative with its sign."""
         left, right = operation.operands

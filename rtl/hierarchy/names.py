@@ -89,7 +89,7 @@ WORDS = {
     "$add": "sum", "$sub": "difference", "$mul": "product", "$not": "inverted", "$and": "both", "$or": "either",
     "$xor": "exclusive", "$mux": "choice", "$shl": "raised", "$shr": "lowered", "$sshr": "lowered", "$eq": "is_equal",
     "$ne": "differs", "$lt": "is_less", "$gt": "is_more", "$le": "is_no_more", "$ge": "is_no_less", "$neg": "negated",
-    "$reduce_or": "any", "$reduce_and": "all", "$reduce_xor": "parity",
+    "$reduce_or": "any", "$reduce_and": "all", "$reduce_xor": "parity", "$table": "entry",
 }  # fmt: skip
 
 

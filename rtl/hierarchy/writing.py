@@ -132,7 +132,7 @@ class _Writer:
                     uses.setdefault(run.wire, []).append(run)
         inlined: dict[str, Operation] = {}
         for wire, operation in module.operations.items():
-            if wire[0] != "$" or any(run.low for run in uses[wire]):
+            if wire[0] != "$" or operation.kind == "$table" or any(run.low for run in uses[wire]):
                 continue
             plain = all(len(runs(operand)) == 1 and runs(operand)[0].wire[:1] != "$" for operand in operation.operands)
             whole = all(run.width == module.widths[wire] for run in uses[wire])
@@ -259,6 +259,9 @@ class _Writer:
         for wire in self._in_order():
             place = self.naming.places[wire]
             operation = self.module.operations[wire]
+            if operation.kind == "$table":
+                add(place.name, self.text.table(self.text.net(wire), operation), operation.operands, [wire])
+                continue
             text = self.text.operation(operation).words
             add(place.name, f"assign {self.text.net(wire)} = {text};", operation.operands, [wire])
         for port, bits in self.module.outputs.items():

@@ -12,6 +12,7 @@ from cli.cli_run import Run, fails
 
 import hwsim
 from hwsim.formats import formats
+from hwsim.formats.catalog import tables
 from hwsim.spec import as_yaml, load_any, load_unit, modal_presets, presets, sparse_presets
 
 HOPPER = "hopper-wgmma-e4m3-f32"
@@ -20,7 +21,18 @@ HOPPER = "hopper-wgmma-e4m3-f32"
 def test_formats_lists_every_format(run: Run) -> None:
     done = run("formats")
     assert done.status == 0
-    assert [line.split()[0] for line in done.out.splitlines()] == ["name", *formats()]
+    assert [line.split()[0] for line in done.out.splitlines()] == ["name", *formats(), *tables()]
+
+
+def test_formats_shows_a_table(run: Run) -> None:
+    out = run("formats", "hif8").out
+    for words in (
+        "multiplied as  1.fraction of 3 bits, exponents -22 to 15",
+        "largest        32768 = 0x1.0000000000000p+15 (0x6e)",
+        "infinity       0x6f, 0xef",
+    ):
+        assert words in out
+    assert out.count("0x") > 256  # both signs of every code
 
 
 def test_formats_shows_one(run: Run) -> None:

@@ -68,7 +68,7 @@ BROKEN = [
     ("source: [here]", "source: here", "4: source must be .*, not 'here'"),
     ("  a: e4m3", "  a: e4m4", "6: operands.a unknown format 'e4m4': did you mean e4m3"),
     ("  a: e4m3", "  a: 43", "6: operands.a must be the name of a format.*, not 43"),
-    ("  a: e4m3", "  a: e8m0", "6: operands.a must be a float or fixed format, not a power of two"),
+    ("  a: e4m3", "  a: e8m0", "6: operands.a must be a float or fixed format or a table, not a power of two"),
     ("  a: e4m3", "  a: no.yaml", "6: operands.a .*no.yaml: cannot be read: No such file"),
     ("  a: e4m3", "  c: e4m3", "5: operands.a is missing|6: operands.c is not a key here"),
     ("  b: e5m2", "  b: [e5m2]", "7: operands.b must be the name of a format"),
@@ -363,7 +363,7 @@ def test_a_format_that_is_written_out(tmp_path: Path) -> None:
     wrong = failure(tmp_path, GOOD.replace("  a: e4m3", inline.replace("exponent_bits: 3", "exponent_bits: 0")))
     assert wrong.startswith("6: operands.a.exponent_bits must be greater than")
     assert failure(tmp_path, GOOD.replace("  a: e4m3", "  a: {bits: 3}")) == (
-        "6: operands.a.kind is missing; it must be float, fixed or exponent"
+        "6: operands.a.kind is missing; it must be float, fixed, exponent or table"
     )
 
 

@@ -27,12 +27,12 @@ from hwsim.cases.bins.adders import (
 )
 from hwsim.cases.case import Case, Pair, Rows, Scales, block_lengths, dot
 from hwsim.cases.drawing import Stream
-from hwsim.cases.palette import exact_code
-from hwsim.formats import ExponentFormat, FloatFormat, Format
+from hwsim.cases.palette import exact_code, table_code
+from hwsim.formats import ExponentFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.spec import ExactSum, PairwiseSum, SequentialSum, Unit, WindowSum
-from hwsim.spec.keys import Number, Rounding
+from hwsim.spec.keys import Rounding
 
 WIDE = 12  # bits of a factor up to which all odd significands may be asked for another one
 
@@ -70,6 +70,8 @@ def number_code(fmt: Format, sign: int, sig: int, exp: int) -> int | None:
     if isinstance(fmt, ExponentFormat):
         code = exp + sig.bit_length() - 1 + fmt.bias
         return code if sig & (sig - 1) == 0 and not sign and fmt.min_code <= code <= fmt.max_code else None
+    if isinstance(fmt, TableFormat):
+        return table_code(fmt, sign, sig, exp)
     shift = exp - fmt.quantum_exp
     if shift < 0 or sig << shift >= 1 << fmt.bits - 1:
         return None
@@ -78,7 +80,7 @@ def number_code(fmt: Format, sign: int, sig: int, exp: int) -> int | None:
 
 def _range(fmt: Format, sig: int, normal: bool) -> tuple[int, int]:
     """The exponents of the last bit that a significand may have in a format. normal: of no subnormal number."""
-    if isinstance(fmt, FloatFormat):
+    if isinstance(fmt, FloatFormat | TableFormat):
         return fmt.emin - sig.bit_length() + 1 if normal else fmt.quantum_exp, fmt.emax - sig.bit_length() + 1
     if isinstance(fmt, ExponentFormat):
         return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
@@ -96,7 +98,7 @@ def product_codes(unit: Unit, number: ExactNumber) -> Pair | None:
     return factor_codes(unit.operands.a, unit.operands.b, number, normal=flushes_factors(unit))
 
 
-def factor_codes(a: Number, b: Number, number: ExactNumber, *, normal: bool = False) -> Pair | None:
+def factor_codes(a: Format, b: Format, number: ExactNumber, *, normal: bool = False) -> Pair | None:
     """Codes of two formats whose product is a number; None where none are found. normal: neither is subnormal."""
     factors = number.factors or factors_of(number.sig, a.sig_bits, b.sig_bits)
     if factors is None:

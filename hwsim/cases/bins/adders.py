@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 
 from hwsim.cases.bins.declare import Declared, Hits, SampledCase, Subject
 from hwsim.cases.bins.outcomes import RoundingPlace, ends_of, in_units, is_raised, rounded, roundings
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.model.methods import Addition, ExactSoFar
 from hwsim.model.record import Explanation
 from hwsim.model.rounding import add, infinity_code, overflow_code, pack
@@ -307,6 +307,8 @@ def tree(lanes: int) -> Iterator[tuple[int, int]]:
 def format_reach(fmt: Format) -> Reach:
     """The reach of a format's numbers."""
     low, top = ends_of(fmt)
+    if isinstance(fmt, TableFormat):
+        return Reach(fmt.precision, low, fmt.emax, fmt.emin)
     if isinstance(fmt, FloatFormat):
         # Without subnormals the least normal power of two is none of the format's numbers: its code is zero's.
         return Reach(fmt.precision, low, fmt.emax, low if fmt.subnormals else fmt.emin + 1)
@@ -363,7 +365,7 @@ def _either(x: Reach, y: Reach) -> Reach:
     return Reach(max(x.bits, y.bits), min(x.low, y.low), max(x.top, y.top), min(x.least, y.least))
 
 
-def _flushed(reach: Reach, fmt: Number | None, flushes: bool) -> Reach:
+def _flushed(reach: Reach, fmt: Format | None, flushes: bool) -> Reach:
     """The same where subnormals of a format count as zero, or become zero."""
     return reach._replace(least=max(reach.least, fmt.emin)) if flushes and isinstance(fmt, FloatFormat) else reach
 

@@ -30,7 +30,7 @@ from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.spec import RoundedSum, Unit, WindowSum
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor, Number
 
 EIGHTHS = 9  # of a last place: how far below the least normal number
 SIGNIFICANDS = 128  # of one factor, that are tried
@@ -224,7 +224,7 @@ def _some(unit: Unit) -> list[Product]:
 class _Landmarks:
     """The products of the numbers at which something begins or ends, where those of a palette are too many."""
 
-    def __init__(self, a: Number, b: Number):
+    def __init__(self, a: Factor, b: Factor):
         self._of: dict[tuple[int, int], list[Product]] = {}
         for x, y in cross(numbers(a).values(), numbers(b).values()):
             for code in (x, negate(a, x)):

@@ -8,11 +8,11 @@ from itertools import product as cross
 from hwsim.base.text import counted
 from hwsim.cases.bins.declare import Declared, Hits, SampledGroup, window_family
 from hwsim.cases.bins.facts import UnitFacts
-from hwsim.cases.palette import Product, negate, numbers, zeros
+from hwsim.cases.palette import Product, largest_code, negate, numbers, zeros
 from hwsim.cases.solver import SIGN, SIGN_PAIRS, SIGNS, Addend, CaseBuilder, Solution, Solutions, signs_of
 from hwsim.formats import Class
 from hwsim.model.terms import any_lost, window
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 WORDS = ("add", "subtract")
 BITS = ("exact", "bits lost")
@@ -427,8 +427,8 @@ def _beside(
         builder.add(f"zero-times/{name}-all", [builder.filling(row, builder.lanes // 3, exact=True)])
 
 
-def _largest(fmt: Number) -> list[int]:
-    code = list(numbers(fmt).values())[-1]
+def _largest(fmt: Factor) -> list[int]:
+    code = largest_code(fmt)
     opposite = negate(fmt, code)
     return [code] if opposite is None else [code, opposite]
 

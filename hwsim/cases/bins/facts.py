@@ -17,7 +17,7 @@ from hwsim.cases.solver import EVERY_DISTANCE, Addend, CaseBuilder, Filling, Sol
 from hwsim.formats import Class, FloatFormat
 from hwsim.model.terms import Term, addend_term, align, lost_part
 from hwsim.spec import Unit
-from hwsim.spec.keys import LOST_RULES, Lost, Number
+from hwsim.spec.keys import LOST_RULES, Factor, Lost
 from hwsim.spec.ranges import span_of
 from hwsim.spec.rules import embeds
 
@@ -284,7 +284,7 @@ class UnitFacts:
         self.sticky = builder.rule.sticky
         self.bits = builder.palette.fraction_bits
         self.width = self.bits + 2
-        self.factors: tuple[Number, Number] = (unit.operands.a, unit.operands.b)
+        self.factors: tuple[Factor, Factor] = (unit.operands.a, unit.operands.b)
         self.exact_products = all(fmt.bits <= EXHAUSTIVE_BITS for fmt in self.factors)
         self.exps = [exp - builder.neutral for exp in builder.palette.exps]
         self.addends = builder.addend_bits > 0

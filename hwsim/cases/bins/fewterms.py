@@ -12,7 +12,7 @@ from hwsim.cases.palette import Palette, Product, infinities, largest_code, nans
 from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.formats.blocks import one_code
 from hwsim.spec import RoundedSum, WindowSum
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 MOST_EXPONENTS = 512  # of products
 WORD_BITS = 32  # of codes, with whose products palettes reckon
@@ -111,7 +111,7 @@ def _largest_scale(fmt: Format) -> int:
     return fmt.max_code if isinstance(fmt, ExponentFormat) else largest_code(fmt) if isinstance(fmt, FloatFormat) else 0
 
 
-def code_of_one(fmt: Number) -> int:
+def code_of_one(fmt: Factor) -> int:
     """The code of 1, or of another number of a format without it."""
     named = numbers(fmt)
     return named.get("one", next(reversed(named.values())))

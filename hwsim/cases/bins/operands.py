@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import product as cross
 from typing import assert_never
@@ -10,16 +11,16 @@ from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase, Sampled
 from hwsim.cases.bins.facts import UnitFacts
 from hwsim.cases.palette import EXHAUSTIVE_BITS, infinities, nans, negate, numbers, zeros
 from hwsim.cases.solver import CaseBuilder, Pair
-from hwsim.formats import Class, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, FixedFormat, FloatFormat, Format, TableFormat, unpack
 from hwsim.formats.codes import all_codes
 from hwsim.model.rounding import rounds_inward
 from hwsim.spec import Unit
-from hwsim.spec.keys import Number
+from hwsim.spec.keys import Factor
 
 SPECIAL = ("NaN", "Inf")
 
 
-def classify(fmt: Number, code: int) -> str:
+def classify(fmt: Factor, code: int) -> str:
     """The one class, with a sign, that a code of a factor is in."""
     sign, _, sig, cls = unpack(fmt, code)
     word = "-" if sign else "+"
@@ -31,6 +32,9 @@ def classify(fmt: Number, code: int) -> str:
         return f"{word}NaN"
     if cls is Class.INFINITY:
         return f"{word}Inf"
+    if isinstance(fmt, TableFormat):
+        magnitude, least = abs(fmt.numbers[code]), math.ldexp(1.0, fmt.emin)
+        return word + {1.0: "one", least: "least normal", abs(fmt.largest): "largest normal"}.get(magnitude, "normal")
     magnitude = code >> fmt.padding & (fmt.sign_bit - 1)
     if cls is Class.SUBNORMAL:
         ends = {1: "least subnormal", (1 << fmt.fraction_bits) - 1: "largest subnormal"}
@@ -50,7 +54,7 @@ def _fixed(fmt: FixedFormat, sign: int, sig: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def classes(fmt: Number) -> dict[str, tuple[int, ...]]:
+def classes(fmt: Factor) -> dict[str, tuple[int, ...]]:
     """The classes that a format has codes of, in the order of the codes, with codes of each.
 
     Every code of a format up to 8 bits, of a wider one those at which something begins or ends.
@@ -61,10 +65,13 @@ def classes(fmt: Number) -> dict[str, tuple[int, ...]]:
     return {name: tuple(codes) for name, codes in by_class.items()}
 
 
-def _codes(fmt: Number) -> list[int]:
+def _codes(fmt: Factor) -> list[int]:
     if fmt.bits <= EXHAUSTIVE_BITS:
         return list(all_codes(fmt))
     plain = [code >> fmt.padding for code in (*zeros(fmt), *numbers(fmt).values(), *infinities(fmt))]
+    if isinstance(fmt, TableFormat):
+        opposite = (negate(fmt, code) for code in plain)
+        return sorted({*plain, *(code for code in opposite if code is not None), *fmt.nan[:3]})
     if isinstance(fmt, FloatFormat):
         if all(classify(fmt, code << fmt.padding) != "+normal" for code in plain):
             # Whatever the bias is, there are numbers that are none of the others.
@@ -75,14 +82,14 @@ def _codes(fmt: Number) -> list[int]:
     return sorted({code << fmt.padding for code in plain} | {code for code in nans(fmt) if not code & _pad(fmt)})
 
 
-def _pad(fmt: Number) -> int:
+def _pad(fmt: Factor) -> int:
     return (1 << fmt.padding) - 1
 
 
 class _Table(dict[int, int]):
     """The index of a code's class, found once for each code."""
 
-    def __init__(self, fmt: Number, order: dict[str, int]):
+    def __init__(self, fmt: Factor, order: dict[str, int]):
         self.fmt, self.order = fmt, order
 
     def __missing__(self, code: int) -> int:
@@ -140,7 +147,7 @@ def declare_operands(facts: UnitFacts, out: Declared) -> None:
     out.parts = parts
 
 
-def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
+def _top_binade(fmt: Factor, out: Declared, side: str) -> dict[int, int]:
     """The finite codes of the top exponent, of a format that has them, and the bin of each."""
     bins = {m: out.bin("G1", f"finite top binade: {m:#x} in {side}") for m in top_binade(fmt)}
     if not isinstance(fmt, FloatFormat):
@@ -149,14 +156,14 @@ def _top_binade(fmt: Number, out: Declared, side: str) -> dict[int, int]:
     return {(m | sign) << fmt.padding: index for m, index in bins.items() for sign in signs}
 
 
-def top_binade(fmt: Number) -> range:
+def top_binade(fmt: Factor) -> range:
     """The finite magnitudes of the top exponent, which an IEEE decoder takes for Inf and NaN, of a narrow format."""
     if not isinstance(fmt, FloatFormat) or fmt.nan == "ieee" or fmt.bits > EXHAUSTIVE_BITS:
         return range(0)
     return range(fmt.top_bexp << fmt.fraction_bits, fmt.max_magnitude + 1)
 
 
-def named(fmt: Number) -> dict[str, int]:
+def named(fmt: Factor) -> dict[str, int]:
     """One code of every class, both signs: zeros, numbers, NaN and infinities."""
     named = {f"zero{index}": code for index, code in enumerate(zeros(fmt))}
     for name, code in numbers(fmt).items():

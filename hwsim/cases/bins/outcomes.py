@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product as cross
 from typing import NamedTuple, assert_never
@@ -10,7 +11,7 @@ from hwsim.cases.bins.declare import MARKS, Declared, Hits, SampledCase, Subject
 from hwsim.cases.bins.operands import declare_infinite_lanes, declare_nan_lanes, no_infinity, no_nan
 from hwsim.cases.case import Case, block_lengths, dot
 from hwsim.cases.palette import zeros
-from hwsim.formats import Class, ExponentFormat, FixedFormat, FloatFormat, Format, unpack
+from hwsim.formats import Class, ExponentFormat, FieldFormat, FixedFormat, FloatFormat, Format, TableFormat, unpack
 from hwsim.formats.blocks import one_code
 from hwsim.model.definition import definition_of
 from hwsim.model.late import exact_product, promoted_term
@@ -18,7 +19,7 @@ from hwsim.model.record import Explanation, Group
 from hwsim.model.rounding import Rounded, flushed_code, infinity_code, round_to, tiny_after
 from hwsim.model.terms import Term, addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, Unit
-from hwsim.spec.keys import Number, Rounding, Tininess
+from hwsim.spec.keys import Factor, Number, Rounding, Tininess
 
 # Of a number below the least normal one, where subnormal results become zero: it is rounded up to the least normal one
 # in the places of subnormals alone, or in those that a normal number of its size would have, too.
@@ -176,7 +177,7 @@ def _addends(unit: Unit, place: RoundingPlace) -> Addends | None:
             return Addends(quantum, several, inside, sums)
 
 
-def _first_factors(unit: Unit) -> list[Number | ExponentFormat]:
+def _first_factors(unit: Unit) -> list[FieldFormat]:
     """The formats of the factors that a promotion with scales multiplies first; none of other units."""
     scaling = unit.scaled_promotion
     return [] if scaling is None else [fmt for _, fmt in scaling.first]
@@ -239,14 +240,14 @@ def _saturated(unit: Unit, place: RoundingPlace, groups: int) -> list[Number]:
     ]
 
 
-def ends_of(fmt: Number | ExponentFormat) -> tuple[int, int]:
+def ends_of(fmt: Format) -> tuple[int, int]:
     """Exponents of powers of two: every number is a multiple of the one, and none exceeds the other."""
     if isinstance(fmt, ExponentFormat):
         return fmt.min_code - fmt.bias, fmt.max_code - fmt.bias
     return fmt.quantum_exp, _top(fmt)
 
 
-def _top(fmt: Number) -> int:
+def _top(fmt: Factor) -> int:
     """The exponent of a power of two that no number of a format exceeds."""
     return fmt.integer_bits if isinstance(fmt, FixedFormat) else fmt.emax + 1
 
@@ -412,9 +413,11 @@ def _subnormal(fmt: Number) -> list[int]:
     return [sign | magnitude << fmt.padding for magnitude in (1, (1 << fmt.fraction_bits) - 1)]
 
 
-def _zeros_and_ends(fmt: Number) -> list[int]:
+def _zeros_and_ends(fmt: Factor) -> list[int]:
     """Zeros, the largest number and, where there is one, the largest negative one."""
-    if isinstance(fmt, FloatFormat):
+    if isinstance(fmt, TableFormat):
+        minus = fmt.numbers.index(min(x for x in fmt.numbers if math.isfinite(x)))
+    elif isinstance(fmt, FloatFormat):
         minus = fmt.max_code | 1 << fmt.container_bits - 1 if fmt.signed else fmt.max_code
     else:
         minus = 1 << fmt.bits - 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from math import lcm
 from typing import Literal, NamedTuple, assert_never, get_args
 
 from hwsim.compute.c.sums import FARTHEST, LONGEST, adds, sized, supports
-from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format
+from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.blocks import one_code
+from hwsim.formats.listed import float_of
 from hwsim.spec import (
     AlignedSum,
     ExactSum,
@@ -66,7 +67,7 @@ def code_type(fmt: Format) -> str:
 
 def is_nan(fmt: Format) -> str:
     """The condition that a code is NaN, as an expression of C; empty where none is."""
-    if isinstance(fmt, FixedFormat) or not fmt.has_nan:
+    if isinstance(fmt, FixedFormat | TableFormat) or not fmt.has_nan:
         return ""
     if isinstance(fmt, ExponentFormat):
         code, top = f"(code & 0x{(1 << fmt.bits) - 1:X}u)", (1 << fmt.bits) - 1
@@ -79,6 +80,21 @@ def is_nan(fmt: Format) -> str:
         shifted = f"code >> {fmt.padding}" if fmt.padding else "code"
         conditions.append(f"({shifted} & 0x{2 * fmt.sign_bit - 1:X}u) == 0x{fmt.sign_bit:X}u")
     return " || ".join(conditions)
+
+
+def table_rows(fmt: TableFormat) -> list[str]:
+    """The fields of every code of a table as an initializer of C, four to a line: exp, sig, sign, class."""
+    rows = []
+    for text in fmt.written_out:
+        sign = int(text.startswith("-"))
+        if text in ("nan", "inf", "-inf"):
+            rows.append(f"{{0, 0, {sign}, {'U_NAN' if text == 'nan' else 'U_INFINITE'}}}")
+            continue
+        sig, below = abs(float_of(text)).as_integer_ratio()
+        exp = sig.bit_length() - below.bit_length()
+        sig = (sig << 64) // below >> 64 + exp - fmt.fraction_bits
+        rows.append(f"{{{exp if sig else fmt.emin}, {sig}, {sign}, {'U_NORMAL' if sig else 'U_ZERO'}}}")
+    return [", ".join(rows[first : first + 4]) for first in range(0, len(rows), 4)]
 
 
 class NamedFormat(NamedTuple):
@@ -165,7 +181,7 @@ class UnitInC:
     """One unit, as the templates see it.
 
     version: hwsim's. sparse: the sparse unit whose dense one `u` is, if any. formats: each once. encoded: the inputs'
-    formats, which numbers are rounded to.
+    formats, which numbers are rounded to, but tables.
     Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
     """
 
@@ -185,7 +201,7 @@ class UnitInC:
         formats = [*inputs, sum_format, unit.result.format, unit.output]
         self.names = format_names(fmt for fmt in formats if fmt is not None)
         self.formats = [NamedFormat(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
-        self.encoded = [fmt for fmt in self.formats if fmt.fmt in inputs]
+        self.encoded = [named for named in self.formats if named.fmt in inputs and named.fmt.kind != "table"]
         self.floats = [named for named in self.formats if isinstance(named.fmt, FloatFormat)]
 
     def encodes(self, kind: str) -> bool:
@@ -716,6 +732,18 @@ class UnitInC:
         codes = [_sv_code(fmt, number) for number in numbers]
         chosen = [f"i % {len(codes)} == {index} ? {code} : " for index, code in enumerate(codes[:-1])]
         return "".join(chosen) + codes[-1]
+
+    def sample_code(self, side: str) -> str:
+        """The code of an example's number in a factor's table, as an expression of C: there is no encoder of tables."""
+        fmt, numbers = (self.u.operands.a, NUMBERS_A) if side == "a" else (self.u.operands.b, NUMBERS_B)
+        codes = [int(fmt.encode(number, missing="saturate")) for number in numbers]
+        chosen = [f"number == {number!r} ? 0x{code:X}u : " for number, code in zip(numbers[:-1], codes, strict=False)]
+        return "".join(chosen) + f"0x{codes[-1]:X}u"
+
+    @property
+    def table_rows(self) -> Callable[[TableFormat], list[str]]:
+        """The rows of a table, as its template takes them."""
+        return table_rows
 
     @property
     def sample_c(self) -> str:

@@ -24,6 +24,7 @@ from hwsim.model.definition import Definition
 from hwsim.model.hooks import Hooks, LastPlace, Side, TermCut, passed, rounded_magnitude
 from hwsim.model.terms import addend_term
 from hwsim.spec import AlignedSum, EvenOddSum, ExactSum, LateAdd, LateInWindow, RoundedSum, SequentialSum, Unit
+from hwsim.spec.keys import Factor
 from hwsim.spec.ranges import span_of
 
 MOST_BITS = 16  # of codes that are enumerated
@@ -383,7 +384,7 @@ def _plain(unit: Unit) -> Definition:
 def _decoders_equal(unit: Unit, flaw: Flaw) -> str:
     """The reason why decoders do as specified: each code is tried, one by one."""
     operands, plain = unit.operands, _plain(unit)
-    sides: tuple[tuple[Side, FloatFormat | FixedFormat], ...] = (("a", operands.a), ("b", operands.b))
+    sides: tuple[tuple[Side, Factor], ...] = (("a", operands.a), ("b", operands.b))
     for side, fmt in sides if flaw.factor is not None else ():
         if fmt.bits > MOST_BITS:
             return ""

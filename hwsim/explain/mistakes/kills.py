@@ -29,12 +29,13 @@ from hwsim.explain.mistakes.flawed import Flaw, FlawedDefinition
 from hwsim.explain.mistakes.operands import NOT_CLEARED
 from hwsim.explain.mistakes.sums import RoundingStep, adder_after, adder_of
 from hwsim.explain.record import Kills
-from hwsim.formats import FixedFormat, FloatFormat
+from hwsim.formats import FloatFormat
 from hwsim.model.definition import Definition, definition_of
 from hwsim.model.hooks import Hooks, Side, passed
 from hwsim.model.rounding import ResultRounding, add
 from hwsim.model.terms import Term
 from hwsim.spec import AlignedSum, ExactSum, LateInWindow, RoundedSum, Unit, unpromised
+from hwsim.spec.keys import Factor
 
 Passing = dict[tuple[Any, ...], list[int]]  # what passes a place, and the cases in which it does
 
@@ -118,7 +119,7 @@ class Passages:
             of_products.setdefault((plain.product(x, y), *factors), []).extend(cases)
             sides["a"].setdefault(x, set()).update(cases)
             sides["b"].setdefault(y, set()).update(cases)
-        formats: dict[Side, FloatFormat | FixedFormat] = {"a": operands.a, "b": operands.b}
+        formats: dict[Side, Factor] = {"a": operands.a, "b": operands.b}
         for side, fmt in formats.items():
             for code, some in sides[side].items():
                 of_factors[plain.factor(side, code), side, fmt, code] = sorted(some)

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Literal, assert_never
 
 from hwsim.cases.case import Case, block_lengths
+from hwsim.cases.palette import negate
 from hwsim.explain.mistakes.flawed import SIDES, Flaw, Mistake, Shows
-from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format
+from hwsim.formats import Class, ExponentFormat, Fields, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.codes import is_padded
 from hwsim.model.hooks import Side
 from hwsim.model.terms import Term
@@ -314,6 +315,9 @@ def negated(fmt: Format, code: int) -> int:
             return -code % (1 << fmt.bits) if fmt.signed else code
         case ExponentFormat():
             return code
+        case TableFormat():
+            opposite = negate(fmt, code)
+            return code if opposite is None else opposite
         case _:
             assert_never(fmt)
 
