@@ -201,14 +201,18 @@ class Chain:
 
 
 class ReadBack:
-    """A file read back, the steps that it is compared with, and one beat that enters in cycle 0."""
+    """A file read back, the steps that it is compared with, and one beat that enters in cycle 0.
 
-    def __init__(self, rtl: Elaborated, text: str):
+    text: the file's, or its circuit, where that is at hand.
+    """
+
+    def __init__(self, rtl: Elaborated, text: str | Circuit):
         unit, pipeline = self.unit, self.pipeline = rtl.unit, rtl.pipeline
         self.latency = pipeline.latency
         self.over = f"any state and any data; {pipeline.latency} registers, {pipeline.contexts} contexts"
         i, o = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
-        file = with_payloads(without_undriven(verilog_circuit(text, "file.")), i, o)
+        read = verilog_circuit(text, "file.") if isinstance(text, str) else text
+        file = with_payloads(without_undriven(read), i, o)
         path = datapath(unit, pipeline.cuts)
         self.after = rtl.after
         self.carried_fields = field_names(path.carried)

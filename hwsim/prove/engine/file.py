@@ -1,0 +1,271 @@
+"""An engine's Verilog, read back: its parts by themselves, how they are joined, and one element with its decoders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hwsim.base.errors import InputError
+from hwsim.base.processes import scratch_folder
+from hwsim.prove.circuits import WRITE, Circuit, Register, read_btor
+from hwsim.prove.claims import Claim
+from hwsim.prove.terms import Kind, Term, both, false, op, part, same, value, width
+from hwsim.rtl import beat_layout, fields_of, module_name, result_port_layout
+from hwsim.rtl.engine.top import Ports, ports_of
+from hwsim.rtl.synthesis.flows import YOSYS, run_tool
+from hwsim.spec import modes_of
+from hwsim.spec.engine import Engine
+
+KINDS = ("feed", "control", "row", "column", "element", "drain")
+READ_ALL = "read_verilog -sv c.sv\ndesign -save all\n"
+READ_TOP = """hierarchy -top {top}
+select -write {kinds}
+proc -noopt -norom
+expose -evert -sep . {top}/t:{top}_*
+hierarchy -top {top}
+"""
+READ_PART = """design -load all
+hierarchy -top {module}
+proc -noopt -norom
+"""
+OF_FEED = {"in_valid": "valid", "in_first": "first", "in_last": "last", "in_context": "of_context", "in_mode": "mode"}
+OF_CONTROL = {"valid": "out_valid", "of_context": "out_context"}  # ports of the drain
+
+
+@dataclass(frozen=True)
+class EngineFile:
+    """An engine's file as circuits.
+
+    top: the module around all parts, which has their ports as its own, named `instance.port`. instances: which part
+    each instance is. ports: of the parts. element: one element behind decoders of its row and column and the tile's
+    control, with the ports of a unit's file.
+    """
+
+    engine: Engine
+    top: Circuit
+    instances: Mapping[str, str]
+    ports: Mapping[str, Ports]
+    feed: Circuit
+    control: Circuit
+    drain: Circuit
+    element: Circuit
+
+    @classmethod
+    def read(cls, engine: Engine, text: str, seconds: float = 600) -> EngineFile:
+        """Read a file. Raises InputError for one without the parts of an engine; ToolMissing, and FlowFailed with what
+        Yosys said.
+        """
+        top = module_name(engine.name)
+        ports = {kind: _ports(text, f"{top}_{kind}") for kind in KINDS}
+        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "drain")} | {"element": f"{top}_alone"}
+        alone = "\n".join(_alone(engine, top, ports))
+        write = WRITE.format(name="{0}").format
+        script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")
+        script += "".join(f"design -load all\nhierarchy -top {top}\nselect -write {kind}.txt {top}/t:{top}_{kind}\n"
+                          for kind in KINDS)  # fmt: skip
+        script += "".join(READ_PART.format(module=module) + write(kind) for kind, module in modules.items())
+        with scratch_folder() as folder:
+            (folder / "c.sv").write_text(f"{text}\n{alone}\n", encoding="utf-8")
+            (folder / "script").write_text(script, encoding="utf-8")
+            run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
+            found = {name: _renamed(read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{name}."), text)
+                     for name in ("top", *modules)}  # fmt: skip
+            instances = {line.partition("/")[2]: kind for kind in ("every", *KINDS)
+                         for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
+        return cls(engine, found.pop("top"), instances, ports, **found)
+
+    # What the specification says of the top: which instance stands where, and what each of its ports is.
+
+    @property
+    def rows(self) -> list[str]:
+        """The instances of the rows' decoders."""
+        return [f"row[{i}].u_decode" for i in range(self.engine.rows)]
+
+    @property
+    def columns(self) -> list[str]:
+        """The instances of the columns' decoders."""
+        return [f"column[{j}].u_decode" for j in range(self.engine.columns)]
+
+    def elements(self, i: int) -> list[str]:
+        """The instances of a row's elements."""
+        return [f"elements[{i}].element[{j}].u_element" for j in range(self.engine.columns)]
+
+    @property
+    def wanted_instances(self) -> dict[str, str]:
+        """The part that each instance must be."""
+        every = {"u_feed": "feed", "u_control": "control", "u_drain": "drain"}
+        every |= dict.fromkeys(self.rows, "row") | dict.fromkeys(self.columns, "column")
+        return every | {name: "element" for i in range(self.engine.rows) for name in self.elements(i)}
+
+    @property
+    def outside(self) -> dict[str, int]:
+        """The ports that the engine's file says, and their bits."""
+        engine = self.engine
+        every = {"clk": 1, "rst": 1, "error": 2}
+        for name, bits in (*((name, size.width) for name, size in engine.sizes().items()), ("d", engine.results.width)):
+            every |= {f"{name}_tdata": bits, f"{name}_tvalid": 1, f"{name}_tready": 1, f"{name}_tlast": 1}
+        modes = len(modes_of(engine.unit))
+        return every | ({"mode": (modes - 1).bit_length()} if modes > 1 else {})
+
+    def output(self, instance: str, port: str) -> Term:
+        """What an instance drives. Raises InputError where it has no such port."""
+        if f"{instance}.{port}" not in self.top.inputs:
+            raise InputError(f"{self.engine.name}: {instance} must have an output {port}")
+        return self.top.inputs[f"{instance}.{port}"]
+
+    def _slice(self, stream: str, index: int, count: int) -> Term:
+        """Of what the feed brings of a stream in a beat, that of one row, column or element."""
+        size = self.engine.sizes()[stream].size // count
+        return part(self.output("u_feed", stream), index * size, size)
+
+    def _given(self, kind: str, port: str, i: int, j: int) -> Term:
+        """What a port of an instance must be driven with."""
+        engine = self.engine
+        if port in ("clk", "rst"):
+            return self.top.inputs[port]
+        match kind, port:
+            case "feed", "ready":
+                return self.output("u_control", "in_ready")
+            case "feed", _:
+                return self.top.inputs["mode" if port == "mode_in" else port]
+            case "control", "out_ready":
+                return self.output("u_drain", "ready")
+            case "control", _ if port in OF_FEED:
+                return self.output("u_feed", OF_FEED[port])
+            case "drain", "tready":
+                return self.top.inputs["d_tready"]
+            case "drain", "results":
+                every = [self.output(name, "result") for row in range(engine.rows) for name in self.elements(row)]
+                return op(Kind.BV_CONCAT, *reversed(every)) if len(every) > 1 else every[0]
+            case "drain", _ if port in OF_CONTROL:
+                return self.output("u_control", OF_CONTROL[port])
+            case "row", "codes":
+                return self._slice("a", i, engine.rows)
+            case "column", "codes":
+                return self._slice("b", j, engine.columns)
+            case ("row" | "column"), "mode":
+                return self.output("u_feed", "mode")
+            case "element", "c" if "c" in engine.sizes():
+                return self._slice("c", i * engine.columns + j, engine.rows * engine.columns)
+            case "element", "c":
+                return value(0, self.ports["element"]["c"][1])
+            case "element", "scale_nan":
+                sides = self.output(self.rows[i], port), self.output(self.columns[j], port)
+                return op(Kind.BV_OR, *sides)
+            case "element", _ if port in self.ports["row"]:
+                if self.ports["row"][port][0] == "output":
+                    return self.output(self.rows[i], port)
+            case "element", _ if port in self.ports["column"]:
+                if self.ports["column"][port][0] == "output":
+                    return self.output(self.columns[j], port)
+        return self.output("u_control", port)
+
+    def _joined(self, instance: str, i: int = 0, j: int = 0) -> Iterator[Term]:
+        """Yield the conditions that an instance's inputs are driven with what they must be."""
+        kind = self.wanted_instances[instance]
+        for port, (direction, _) in self.ports[kind].items():
+            if direction == "input":
+                yield equal(self.top.outputs.get(f"{instance}.{port}"), self._given(kind, port, i, j))
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield the claims about the top module: its ports, its parts, and every port of each of them."""
+        engine, over = self.engine, "the module around all parts"
+        ends = {name: width(term) for name, term in (*self.top.inputs.items(), *self.top.outputs.items())
+                if "." not in name}  # fmt: skip
+        fits = ends == self.outside and not self.top.states and self.instances == self.wanted_instances
+        yield Claim(
+            "top: parts", "the ports are those that the engine's file says; there are a feed, a control, a drain, a "
+            f"decoder for each of {engine.rows} rows and {engine.columns} columns, an element for each of both, and no "
+            "other register", over, (), same(value(int(fits), 1), value(1, 1)),
+        )  # fmt: skip
+        slices = all(self.ports[kind]["codes"][1] == engine.slice_bits(side)  # type: ignore[arg-type]
+                     for kind, side in (("row", "a"), ("column", "b")))  # fmt: skip
+        inside = [*self._joined("u_feed"), *self._joined("u_control"), *self._joined("u_drain")]
+        yield Claim(
+            "top: feed, control, drain", "beats go from the feed into the control, results from all elements, row by "
+            "row, to the drain, and what is ready goes back", over, (), both(*inside),
+        )  # fmt: skip
+        outs = {"error": ("u_feed", "error")} | {f"d_{name}": ("u_drain", name) for name in ("tdata", "tvalid", "tlast")}
+        outs |= {f"{name}_tready": ("u_feed", f"{name}_tready") for name in engine.sizes()}
+        yield Claim(
+            "top: streams", "streams are the feed's and the drain's", over, (),
+            both(*(equal(self.top.outputs.get(name), self.output(*of)) for name, of in outs.items())),
+        )  # fmt: skip
+        rows = [term for i, name in enumerate(self.rows) for term in self._joined(name, i=i)]
+        columns = [term for j, name in enumerate(self.columns) for term in self._joined(name, j=j)]
+        yield Claim(
+            "top: decoders", "each row's decoder has its own part of A's slice, each column's its own part of B's",
+            over, (), both(same(value(int(slices), 1), value(1, 1)), *rows, *columns),
+        )  # fmt: skip
+        for i in range(engine.rows):
+            here = [term for j, name in enumerate(self.elements(i)) for term in self._joined(name, i, j)]
+            yield Claim(
+                f"top: elements of row {i}", "each has what its row and its column decoded, its own addend, and what "
+                "the control tells all", over, (), both(*here),
+            )  # fmt: skip
+
+
+def equal(first: Term | None, second: Term) -> Term:
+    """The condition that two terms are one; never where there is no first one, or one of other bits."""
+    return false() if first is None or width(first) != width(second) else same(first, second)
+
+
+def _ports(text: str, module: str) -> Ports:
+    found = re.search(rf"^module {re.escape(module)} \(", text, re.M)
+    if found is None:
+        raise InputError(f"the file must have a module {module}")
+    return ports_of(text[found.start() :])
+
+
+def _alone(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
+    """The lines of a module of one element, its decoders and the control: its ports are those of a unit's file."""
+    unit, pipeline = engine.unit, engine.pipeline
+    i, o = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
+    into = {f"in_{field.name}": field.bits * (field.elements or 1) for field in fields_of(i)}
+    out = {f"out_{field.name}": field.bits * (field.elements or 1) for field in fields_of(o)}
+    outside = [("input", 1, name) for name in ("clk", "rst", "in_valid", "out_ready")]
+    outside += [("output", 1, name) for name in ("in_ready", "out_valid", "misuse")]
+    outside += [("input", bits, name) for name, bits in into.items()]
+    outside += [("output", bits, name) for name, bits in out.items()]
+    yield f"module {top}_alone ("
+    yield ",\n".join(f"  {direction} [{bits - 1}:0] {name}" for direction, bits, name in outside)
+    yield ");"
+    known, wires, instances = {name for *_, name in outside}, dict[str, int](), list[str]()
+    kinds = ("control", "row", "column", "element")
+    for kind in kinds:
+        names = {"mode": "in_mode", "c": "in_c", "result": "out_result", "scale_nan": f"{kind}_scale_nan"}
+        if kind == "element":
+            names["scale_nan"] = "row_scale_nan | column_scale_nan"
+        elif kind != "control":
+            side = "ab"[kind == "column"]
+            names["codes"] = f"{{in_scale_{side}, in_{side}}}" if f"in_scale_{side}" in into else f"in_{side}"
+        for port, (direction, bits) in ports[kind].items():
+            name = names.get(port, port)
+            if direction == "output" and name not in known:
+                wires[name] = bits
+        joined = ", ".join(f".{port}({names.get(port, port)})" for port in ports[kind])
+        instances.append(f"  {top}_{kind} u_{kind} ({joined});")
+    yield from (f"  wire [{bits - 1}:0] {name};" for name, bits in wires.items())
+    yield from instances
+    yield "endmodule"
+
+
+REGISTER = re.compile(r"(valid|flight|count|carried|register|starts|scale_[ab]|opened)\w*")
+UNNAMED = re.compile(r"state\d+")
+SHOWN = re.compile(r"^  assign (\w+) = (\w+);$", re.M)  # an output that shows a register
+
+
+def _renamed(circuit: Circuit, text: str) -> Circuit:
+    """A circuit whose registers have the names that parts give them. Wrong names make claims fail.
+
+    Yosys names a register after what it is joined to.
+    """
+    shown, states = dict(SHOWN.findall(text)), dict[str, Register]()
+    ports = {term.symbol(): name for name, term in circuit.outputs.items() if term.is_const()}
+    for name, state in circuit.states.items():
+        own = ports.get(state.now.symbol(), name).rpartition(".")[2]
+        own = own if REGISTER.fullmatch(own) else shown.get(own, own)
+        better = REGISTER.fullmatch(own) or UNNAMED.fullmatch(name)
+        states[own if better and own not in states else name] = state
+    return Circuit(circuit.inputs, circuit.outputs, states, circuit.wires)
