@@ -48,6 +48,8 @@ class EngineFile:
     ports: Mapping[str, Ports]
     feed: Circuit
     control: Circuit
+    row: Circuit
+    column: Circuit
     drain: Circuit
     element: Circuit
 
@@ -58,7 +60,7 @@ class EngineFile:
         """
         top = module_name(engine.name)
         ports = {kind: _ports(text, f"{top}_{kind}") for kind in KINDS}
-        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "drain")} | {"element": f"{top}_alone"}
+        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "row", "column", "drain")} | {"element": f"{top}_alone"}
         alone = "\n".join(_alone(engine, top, ports))
         write = WRITE.format(name="{0}").format
         script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")

@@ -172,6 +172,8 @@ class FeedPromises(Followed):
         self.streams, (self.rows, self.columns) = engine.sizes(), engine.reuse
         most = max(self.rows * self.columns, *(size.words for size in self.streams.values()))
         super().__init__(circuit, most.bit_length() + 2)
+        self.there: list[tuple[str, Term]] = []  # of each stream, whether a whole step stands here
+        self.word_at: dict[str, Term] = {}  # of each stream, the place of its next word in a step
         self._beats()
         self.words = {name: self._stream(name, size) for name, size in self.streams.items()}
         self._of_beats()
@@ -209,7 +211,7 @@ class FeedPromises(Followed):
         at, of, into = f"u_bank_{name}.at", self.bit(f"u_bank_{name}.of"), self.bit(f"u_bank_{name}.into")
         full, ends = ([self.bit(f"u_bank_{name}.{what}", bank) for bank in (0, 1)] for what in ("full", "ends"))
         accepts = both(self.high(f"{name}_tvalid"), self.high(f"{name}_tready"))
-        word = self.counted(f"{name}.at", accepts, size.words)
+        self.word_at[name] = word = self.counted(f"{name}.at", accepts, size.words)
         completes = both(accepts, same(word, self.number(size.words - 1)))
         group = self.ordinal(f"{name}.group", completes)
         read, over = (self.sum, both(self.ends, self.fresh)) if name == "c" else (self.step, self.ends)
@@ -251,7 +253,7 @@ class FeedPromises(Followed):
             f"{name}: ready", "a word is taken just where less than two whole steps stand here",
             same_truth(self.high(f"{name}_tready"), negated(same(ahead(group, read), stands[2]))),
         ))  # fmt: skip
-        self.there = [*getattr(self, "there", []), (name, negated(same(group, read)))]
+        self.there.append((name, negated(same(group, read))))
 
     def _kept(
         self, name: str, size: StreamSizes, followed: FollowedWord, bank: Term, flags: tuple[list[Term], list[Term]],
@@ -334,7 +336,7 @@ class FeedPromises(Followed):
         was, then = ([is_one(part(term, bit, 1)) for bit in (0, 1)] for term in (state.now, state.next))
         early = either(*(
             both(self.high(f"{name}_tvalid"), self.high(f"{name}_tready"), self.high(f"{name}_tlast"),
-                 negated(same(self._word(name), self.number(size.words - 1))))
+                 negated(same(self.word_at[name], self.number(size.words - 1))))
             for name, size in self.streams.items()
         ))  # fmt: skip
         a, b = self.words["a"], self.words["b"]
@@ -357,10 +359,6 @@ class FeedPromises(Followed):
             Property("error: addends", "bit 1 rises where the addends of a sum had not the end of theirs, too",
                      same_truth(then[1], either(was[1], early, negated(c.last))), both(ends_sum, self._closes("c"))),
         ]  # fmt: skip
-
-    def _word(self, name: str) -> Term:
-        """The ghost that counts the words of a step."""
-        return next(now for now, *_ in self.ghosts if now.symbol() == f"ghost.{name}.at")
 
     def _sums(self, engine: Engine) -> None:
         """Claim the rule of a unit's callers: of any context, a beat opens its sum or continues an open one."""
