@@ -38,6 +38,9 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {
         "Your own design": ("--dut", "--products"),
         "Files": ("--html", "--json", "--case", "--output"),
     },
+    "engine": {
+        "Cosimulation": ("--cosim", "--sim", "--seed"), "Proof": ("--prove", "--seconds", "--only", "--report"),
+    },
     "qualify": {"Your own design": ("--dut", "--vectors", "--least")},
     "gemm": {
         "Quantisation": ("--scale-a", "--scale-b", "--quantize", "--quantize-b", "--allow-nan"),

@@ -15,10 +15,12 @@ from hwsim.base.files import refuse_strangers, written
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
+from hwsim.cli.arguments import again
 from hwsim.cli.cosim import MISMATCH, Simulators
 from hwsim.cli.diff import FILE, operand_codes
 from hwsim.cli.output import AsJson, note, print_json, print_table, say
-from hwsim.cli.progress import Progress
+from hwsim.cli.progress import Progress, StillAt
+from hwsim.cli.prove import COMPILING, UNIT_SECONDS, claim_line, conclude, demand_provers
 from hwsim.cli.rtl import need_amaranth, target_file
 from hwsim.spec import ModalUnit, modes_of
 from hwsim.spec.arguments import result_dtype
@@ -27,9 +29,12 @@ from hwsim.spec.engine import Engine, load_engine
 if TYPE_CHECKING:
     from hwsim.tb.job import PortMismatch, SuiteOutcome
 
+PROOF_FILES = ("proof.html", "proof.json", "proof.xml")
+
 
 @app.command()
 def engine(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="ENGINE.yaml", help="An engine's file (hwsim docs engine).")],
     output: Annotated[
         str | None,
@@ -47,15 +52,28 @@ def engine(
     mode: Annotated[str | None, typer.Option(help="Of a unit of several modes, that of the product.")] = None,
     result: Annotated[str | None, typer.Option(metavar="FILE", help="Where the product's codes go.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Prove for all operands and any traffic that its Verilog returns what the "
+                                           "model does.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(min=1.0, help="With --prove: for each claim.")] = UNIT_SECONDS,
+    only: Annotated[
+        str, typer.Option(metavar="TEXT", help="With --prove: run only claims whose names contain this.")
+    ] = "",
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="With --prove: write proof.html, proof.json and proof.xml (JUnit)."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a matrix engine's file, write it as Verilog, and show that it does what its model says, cycle by cycle.
+    """Check a matrix engine's file, write it as Verilog, and show or prove that it does what its model says.
 
     \b
     hwsim engine mx-core.yaml                    what a designer asks first: products a cycle, words, utilisation
     hwsim engine mx-core.yaml -o build/          build/mx_core.sv
     hwsim engine mx-core.yaml --cosim            on Verilator; --sim icarus, in small, or both
     hwsim engine mx-core.yaml --a a.npy --b b.npy --scale-a as.npy --scale-b bs.npy --result d.npy
+    hwsim engine mx-core.yaml --prove            for all operands, frames and traffic, claim by claim
 
     \b
     Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
@@ -68,31 +86,65 @@ def engine(
     if any(files.values()) or result is not None or mode is not None:
         if a is None or b is None or result is None:
             raise InputError("--a, --b and --result go together: the factors, and where their product goes")
-        if cosim or output is not None:
-            raise InputError("--a and --b go without --cosim and --output")
+        if cosim or prove or output is not None:
+            raise InputError("--a and --b go without --cosim, --prove and --output")
         _multiply(loaded, files, mode, Path(result), as_json)
         return
-    if not cosim:
-        if output is not None:
-            _write(loaded, output)
-        elif as_json:
+    if not prove and (only or report is not None):
+        raise InputError("--only and --report go with --prove")
+    if report is not None:
+        for name in PROOF_FILES:
+            refuse_strangers(report / name)
+    if output is not None:
+        _write(loaded, output)
+    if not (cosim or prove):
+        if output is None and as_json:
             print_json({"engine": loaded.model_dump(mode="json"), "facts": facts, "sha256": loaded.digest})
-        else:
+        elif output is None:
             say(f"{loaded.name}: {loaded.summary}" if loaded.summary else loaded.name)
             for fact in facts:
                 say(f"  {fact}")
             say(f"  sha256 {loaded.digest}")
         return
-    if output is not None:
-        _write(loaded, output)
     need_amaranth()
+    equal = not cosim or _cosim(loaded, sim, seed, as_json)
+    proved = not prove or _prove(loaded, seconds, only, report, again(context, "report"))
+    if not (equal and proved):
+        raise typer.Exit(MISMATCH)
+
+
+def _cosim(loaded: Engine, sim: Simulators, seed: int, as_json: bool) -> bool:
+    """Play every suite, and tell of each. Returns whether all is equal."""
     rows = []
     for simulator in sim.names:
         with Progress(f"{loaded.name} on {simulator}") as bar:
             rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, bar)]
     _tell(loaded, rows, as_json)
-    if any(outcome.count for _, outcome in rows):
-        raise typer.Exit(MISMATCH)
+    return not any(outcome.count for _, outcome in rows)
+
+
+def _prove(loaded: Engine, seconds: float, only: str, folder: Path | None, command: str) -> bool:
+    """Decide every claim, and tell of each. Returns whether all hold."""
+    demand_provers()
+    from hwsim.explain.proof import write_proof_html, write_proof_json, write_proof_junit
+    from hwsim.prove.engine.run import prove_engine
+    from hwsim.prove.run import ProofOptions
+    from hwsim.rtl.synthesis import FlowFailed
+    from hwsim.rtl.synthesis.flows import YOSYS, first_run
+
+    try:
+        with StillAt() as heart:
+            heart.at(COMPILING)
+            first_run(YOSYS)
+            options = ProofOptions(seconds, only=only, tell=claim_line, at=heart.at)
+            proof = prove_engine(loaded, options, command)
+    except FlowFailed as error:
+        raise InputError(f"{loaded.name} could not be read as circuits: {error}") from None
+    if folder is not None:
+        for name, write in zip(PROOF_FILES, (write_proof_html, write_proof_json, write_proof_junit), strict=True):
+            write(folder / name, proof)
+    conclude(proof)
+    return proof.proved
 
 
 def _write(loaded: Engine, output: str) -> None:

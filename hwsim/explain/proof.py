@@ -17,7 +17,7 @@ from hwsim.explain.drawing import page_style, policy, read
 from hwsim.explain.frozen import Count, Record, Text
 from hwsim.explain.microscope import write_beside
 from hwsim.explain.record import Mismatch, Seconds
-from hwsim.explain.reports import page_environment
+from hwsim.explain.reports import JUnitCase, JUnitSuite, junit_xml, page_environment
 
 SCHEMA = "hwsim-proof/1"
 
@@ -60,8 +60,9 @@ class ProofReport(Record):
     """The claims of a design, and their outcomes.
 
     seconds: from the first claim to the last, with what it takes to state them. memory: the most that the process held,
-    in MB. conclusion: what follows where all is proved. trusted: what it takes for granted. example: a case that shows
-    a refuted claim. notes: what a reader should know beside the claims. command: what asks again.
+    in MB. conclusion: what follows where all is proved. failing: what is said where something is open, which is named
+    then. trusted: what it takes for granted. example: a case that shows a refuted claim. notes: what a reader should
+    know beside the claims. command: what asks again.
     """
 
     unit: Text
@@ -74,6 +75,7 @@ class ProofReport(Record):
     seconds: Seconds = 0.0
     memory: Count = 0
     conclusion: Text
+    failing: Text = ""
     trusted: tuple[Text, ...] = ()
     example: Mismatch | None = None
     notes: tuple[Text, ...] = ()
@@ -105,10 +107,11 @@ class ProofReport(Record):
             )
             return self.conclusion + "".join(compared)
         left = [row.name for row in self.open if row.word == "not proved"]
-        if len(left) == len(self.open) and left:
+        if len(left) == len(self.open) and left and not self.failing:
             return f"{self.conclusion}; not proved: {'; '.join(left)}"
         words = [row.word if not row.disputed else "disputed" for row in self.open]
-        return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "nothing was claimed"
+        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "nothing was claimed"
+        return f"{self.failing}: {counts}: {'; '.join(row.name for row in self.open)}" if self.failing else counts
 
 
 def write_proof_json(path: Path, report: ProofReport) -> None:
@@ -116,6 +119,18 @@ def write_proof_json(path: Path, report: ProofReport) -> None:
     with written(path) as file:
         data = {"schema": SCHEMA, **report.model_dump(mode="json")}
         file.write(json.dumps(data, indent=1).encode() + b"\n")
+
+
+def write_proof_junit(path: Path, report: ProofReport) -> None:
+    """A proof as JUnit XML: a claim that does not hold is a failure, and one that was not run is skipped."""
+    cases = []
+    for row in report.rows:
+        verdict = "" if row.holds else "skipped" if row.word == "not run" else "failure"
+        more = "" if row.word != "refuted" else f"where {row.shown}"
+        cases.append(JUnitCase(report.unit, row.name, row.seconds, verdict, row.word, row.word, more, row.words))
+    properties = {"hwsim": report.version, "again": report.command}
+    with written(path) as file:
+        file.write(junit_xml(report.title, [JUnitSuite(report.unit, cases, properties, report.verdict)]))
 
 
 def write_proof_html(path: Path, report: ProofReport) -> None:

@@ -22,6 +22,7 @@ from uncounted import uncounted  # noqa: F401  a fixture
 import hwsim.cli.commands  # (adds every command to the application)
 import hwsim.rtl
 from hwsim.cli import campaign as campaign_command
+from hwsim.cli import engine as engine_command
 from hwsim.cli import prove as prove_command
 from hwsim.cli import qualify, streams
 from hwsim.cli.app import app
@@ -42,6 +43,7 @@ from hwsim.explain.silicon import cases as capture_design
 from hwsim.explain.silicon.cases import INSTRUCTIONS, CaptureCase, Section, read_cases, write_cases
 from hwsim.explain.silicon.results import FACTS, SectionResults, result_lines
 from hwsim.prove import run as proving
+from hwsim.prove.engine import run as engine_proof
 from hwsim.prove.qualify import run as qualifying
 from hwsim.prove.qualify.run import Qualification
 from hwsim.rtl.engine import top as engine_verilog
@@ -121,6 +123,13 @@ def _quick_prove(patch: pytest.MonkeyPatch, here: Path) -> None:
     report = ProofReport(unit="u", title="t", version="0", command="c", rows=(), conclusion="")
     patch.setattr(prove_command, "demand_provers", lambda: None)
     patch.setattr(proving, "prove", lambda *_: report)
+
+
+def _quick_engine_proof(patch: pytest.MonkeyPatch, here: Path) -> None:
+    report = ProofReport(unit="u", title="t", version="0", command="c", rows=(), conclusion="")
+    patch.setattr(engine_command, "demand_provers", lambda: None)
+    patch.setattr(engine_proof, "prove_engine", lambda *_: report)
+    (here / "engine.yaml").write_text(ENGINE)
 
 
 def _quick_qualify(patch: pytest.MonkeyPatch, here: Path) -> None:
@@ -204,6 +213,7 @@ WRITERS = (
     Writer("--report", "check set answers --report {out}", folder=True, quick=_answers),
     Writer("--output", "rtl int8x2.yaml -o {out}", quick=_quick_verilog),
     Writer("--output", "engine engine.yaml -o {out}", quick=_quick_engine),
+    Writer("--report", "engine engine.yaml --prove --report {out}", folder=True, status=1, quick=_quick_engine_proof),
     Writer("--output", "rtl int8x2.yaml --project -o {out}", folder=True, quick=_quick_verilog),
     Writer("--output", "converter e2m1 e3m2 -o {out}", quick=_quick_verilog),
     Writer("--report", "converter e2m1 e3m2 --cosim --seed 1 --report {out}", folder=True, quick=_quick_streams),

@@ -12,6 +12,8 @@ from hwsim.prove.circuits import WRITE, Circuit, Register, read_btor
 from hwsim.prove.claims import Claim
 from hwsim.prove.terms import Kind, Term, both, false, op, part, same, value, width
 from hwsim.rtl import beat_layout, fields_of, module_name, result_port_layout
+from hwsim.rtl.engine.element import latencies
+from hwsim.rtl.engine.side import of_partial
 from hwsim.rtl.engine.top import Ports, ports_of
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import modes_of
@@ -67,11 +69,12 @@ class EngineFile:
         script += "".join(f"design -load all\nhierarchy -top {top}\nselect -write {kind}.txt {top}/t:{top}_{kind}\n"
                           for kind in KINDS)  # fmt: skip
         script += "".join(READ_PART.format(module=module) + write(kind) for kind, module in modules.items())
+        shown = _registers(engine) | dict(SHOWN.findall(text))
         with scratch_folder() as folder:
             (folder / "c.sv").write_text(f"{text}\n{alone}\n", encoding="utf-8")
             (folder / "script").write_text(script, encoding="utf-8")
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
-            found = {name: _renamed(read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{name}."), text)
+            found = {name: _renamed(read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{name}."), shown)
                      for name in ("top", *modules)}  # fmt: skip
             instances = {line.partition("/")[2]: kind for kind in ("every", *KINDS)
                          for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
@@ -254,20 +257,35 @@ def _alone(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str
 
 
 REGISTER = re.compile(r"(valid|flight|count|carried|register|starts|scale_[ab]|opened)\w*")
+BESIDE = re.compile(r"(c|scale_[ab])_flight(\d+)")  # what goes along with a beat outside of the control
 UNNAMED = re.compile(r"state\d+")
 SHOWN = re.compile(r"^  assign (\w+) = (\w+);$", re.M)  # an output that shows a register
 
 
-def _renamed(circuit: Circuit, text: str) -> Circuit:
+def _registers(engine: Engine) -> dict[str, str]:
+    """The registers that outputs are, and whose names outputs took."""
+    stage = latencies(engine.unit, engine.pipeline)
+    names = {"carries_context": f"flight{stage['carried']}_context"}
+    if "kept" in stage:
+        fields = {"adds": ("first", "context"), "kept": ("first", "promotes", "context")}
+        names |= {f"{'adds' if at == 'adds' else 'keeps'}_{name}": f"flight{stage[at]}_{name}"
+                  for at, each in fields.items() for name in each} | {"keeps": f"valid{stage['kept']}"}  # fmt: skip
+    if of_partial(engine.unit):
+        names |= {f"scale_{side}_q": f"scale_{side}" for side in "ab"}
+        names |= {f"scale_{side}": f"scale_{side}_flight{stage['adds']}" for side in "ab"}
+    return names
+
+
+def _renamed(circuit: Circuit, shown: Mapping[str, str]) -> Circuit:
     """A circuit whose registers have the names that parts give them. Wrong names make claims fail.
 
-    Yosys names a register after what it is joined to.
+    Yosys names a register after what it is joined to. shown: the registers that outputs are.
     """
-    shown, states = dict(SHOWN.findall(text)), dict[str, Register]()
+    states = dict[str, Register]()
     ports = {term.symbol(): name for name, term in circuit.outputs.items() if term.is_const()}
     for name, state in circuit.states.items():
         own = ports.get(state.now.symbol(), name).rpartition(".")[2]
-        own = own if REGISTER.fullmatch(own) else shown.get(own, own)
+        own = BESIDE.sub(r"flight\2_\1", shown.get(own, own))
         better = REGISTER.fullmatch(own) or UNNAMED.fullmatch(name)
         states[own if better and own not in states else name] = state
     return Circuit(circuit.inputs, circuit.outputs, states, circuit.wires)

@@ -137,7 +137,7 @@ def decoder_claims(engine: Engine, file: EngineFile, rtl: Elaborated) -> Iterato
         lane = int(name.rpartition("__")[2])
         both_sides = [_of_lane(whole, lane, lanes, side, codes[side], width(term))
                       for whole, side in zip(scales, sides, strict=True)]  # fmt: skip
-        total = None if None in both_sides else op(Kind.BV_ADD, *both_sides)
+        total = None if any(each is None for each in both_sides) else op(Kind.BV_ADD, *both_sides)
         claimed.append(equal(total, substituted(term, by)))
     yield Claim("decoders: scales", "the exponents of a lane's scales, of its row and of its column, add up to what the "
                 "unit's step of decoding makes of both", f"every code; {counted(len(claimed), 'lane')}", (),
@@ -172,5 +172,5 @@ def prove_engine(engine: Engine, asked: ProofOptions | None = None, command: str
     report, _ = asked.decided(engine.name, engine.pipeline.cuts, EngineClaims(engine, text).all(), command)
     elements = f"{engine.rows} x {engine.columns} elements of {engine.unit.name}, {engine.reuse[0]} x {engine.reuse[1]}"
     return report.changed(
-        contexts=engine.contexts, conclusion=f"{elements}: {CONCLUSION}", trusted=(*TRUSTED, *BY_WORDS)
+        contexts=engine.contexts, conclusion=f"{elements}: {CONCLUSION}", failing=f"{elements}: not proved", trusted=(*TRUSTED, *BY_WORDS)
     )
