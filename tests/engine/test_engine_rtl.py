@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from built_presets import others_slow
 from conftest import at_hand
+from engine.engine_mutants import MUTANTS, EngineMutant
 from engine.engines import engine
 from odd_modes import ODD_MODES
 from odd_units import unit
@@ -80,39 +80,6 @@ def test_engines_of_every_method_are_their_models(name: str, tmp_path: Path) -> 
 def test_a_random_engine_is_its_model(number: int, tmp_path: Path) -> None:
     outcomes = played(drawn_engine(1, number), tmp_path, "verilator")
     assert {outcome.name: outcome.mismatches[:3] for outcome in outcomes if outcome.count} == {}
-
-
-class EngineMutant(NamedTuple):
-    """A change of an engine's Verilog, once or everywhere, by which it is wrong."""
-
-    what: str
-    old: str
-    new: str
-    contexts: int = 4
-
-
-MUTANTS = (
-    EngineMutant("all elements of a row take the first column's factors", ".b_sig(b_sig[j])", ".b_sig(b_sig[0])"),
-    EngineMutant("rows take the wrong slice", "a_slices[i*32 +: 32]", "a_slices[(1-i)*32 +: 32]"),
-    EngineMutant("addends are transposed", "c_slices[(i*3 + j)*32 +: 32]", "c_slices[(j*2 + i)*32 +: 32]"),
-    EngineMutant("results of two elements change places", "results[(i*3 + j)*32", "results[(i*3 + 2 - j)*32"),
-    EngineMutant("sums go on after the last step", "continues <= ~last;", "continues <= 1'b1;"),
-    EngineMutant("sums never go on", "continues <= ~last;", "continues <= 1'b0;"),
-    EngineMutant("what a beat hands on is another context's", "        .carries_context(carries_context)",
-                 "        .carries_context(enters_context)"),
-    EngineMutant("a context does not wait for its sum", "assign waits = ", "assign waits = 1'b0 & ", 1),
-    EngineMutant("A's bank is released with each row", ".release_i(release_w)", ".release_i(goes & column)"),
-    EngineMutant("a word is taken where there is no room", "assign tready = ", "assign tready = 1'b1 | "),
-    EngineMutant("the queue takes one tile too many", "assign ready = count != 2'd2;", "assign ready = 1'b1;"),
-    EngineMutant("a frame of results ends with each tile", "assign tlast = ", "assign tlast = 1'b1 | "),
-    EngineMutant("frames of other lengths are not told of", "assign lengths = ", "assign lengths = 1'b0 & "),
-    EngineMutant("an early end of a frame is not told of", "assign early = ", "assign early = 1'b0 & "),
-    EngineMutant("an error is forgotten", "error | {frames, lengths}", "{frames, lengths}"),
-    EngineMutant("a reset leaves a bank full", "full <= 2'd0;", "full <= full;"),
-    EngineMutant("a reset leaves a sum open", "      continues <= 1'b0;\n    end\n  end", "    end\n  end"),
-    EngineMutant("an element stops while others go on", ".enable(enable),\n        .continues(continues)",
-                 ".enable(enable & (i == 0)),\n        .continues(continues)"),
-)  # fmt: skip
 
 
 @pytest.mark.slow

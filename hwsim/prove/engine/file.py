@@ -10,6 +10,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.prove.circuits import WRITE, Circuit, Register, read_btor
 from hwsim.prove.claims import Claim
+from hwsim.prove.shown import Noted
 from hwsim.prove.terms import Kind, Term, both, false, op, part, same, value, width
 from hwsim.rtl import beat_layout, fields_of, module_name, result_port_layout
 from hwsim.rtl.engine.element import latencies
@@ -20,10 +21,12 @@ from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
 
 KINDS = ("feed", "control", "row", "column", "element", "drain")
+EDGE, CLOCK = re.compile(r"@\s*\(([^)]*)\)"), re.compile(r"\.clk\s*\(([^)]*)\)")
 READ_ALL = "read_verilog -sv c.sv\ndesign -save all\n"
 READ_TOP = """hierarchy -top {top}
 select -write {kinds}
 proc -noopt -norom
+check -assert
 expose -evert -sep . {top}/t:{top}_*
 hierarchy -top {top}
 """
@@ -45,6 +48,7 @@ class EngineFile:
     """
 
     engine: Engine
+    text: str
     top: Circuit
     instances: Mapping[str, str]
     ports: Mapping[str, Ports]
@@ -78,7 +82,7 @@ class EngineFile:
                      for name in ("top", *modules)}  # fmt: skip
             instances = {line.partition("/")[2]: kind for kind in ("every", *KINDS)
                          for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
-        return cls(engine, found.pop("top"), instances, ports, **found)
+        return cls(engine, text, found.pop("top"), instances, ports, **found)
 
     # What the specification says of the top: which instance stands where, and what each of its ports is.
 
@@ -173,12 +177,18 @@ class EngineFile:
             if direction == "input":
                 yield equal(self.top.outputs.get(f"{instance}.{port}"), self._given(kind, port, i, j))
 
-    def claims(self) -> Iterator[Claim]:
+    def _clocked(self) -> Noted:
+        edges, clocks = set(EDGE.findall(self.text)), set(CLOCK.findall(self.text))
+        words = "all registers take their values at the rising edge of `clk`"
+        return Noted("file: clock", words, "every block of every module", edges == {"posedge clk"} and clocks == {"clk"})
+
+    def claims(self) -> Iterator[Claim | Noted]:
         """Yield the claims about the top module: its ports, its parts, and every port of each of them."""
         engine, over = self.engine, "the module around all parts"
         ends = {name: width(term) for name, term in (*self.top.inputs.items(), *self.top.outputs.items())
                 if "." not in name}  # fmt: skip
         fits = ends == self.outside and not self.top.states and self.instances == self.wanted_instances
+        yield self._clocked()
         yield Claim(
             "top: parts", "the ports are those that the engine's file says; there are a feed, a control, a drain, a "
             f"decoder for each of {engine.rows} rows and {engine.columns} columns, an element for each of both, and no "

@@ -78,7 +78,7 @@ class EngineClaims:
         """The file, read back."""
         return EngineFile.read(self.engine, self.text)
 
-    def around(self) -> Iterator[Claim]:
+    def around(self) -> Iterator[Decidable]:
         """Yield the claims of what stands around elements: wires, feed, drain, and that nothing stands still."""
         engine, file = self.engine, self.file
         yield from file.claims()

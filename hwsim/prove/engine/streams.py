@@ -7,15 +7,16 @@ chosen freely. Invariants of both, by induction from a reset, give the promises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hwsim.base.errors import InputError
 from hwsim.prove.abstract import Property, always, caught, choose_all, same_truth
-from hwsim.prove.circuits import Circuit, Machine
+from hwsim.prove.circuits import Circuit, Machine, Register
 from hwsim.prove.claims import Claim
 from hwsim.prove.terms import (
     Kind,
     Term,
+    all_substituted,
     as_bit,
     below,
     both,
@@ -28,6 +29,7 @@ from hwsim.prove.terms import (
     op,
     part,
     same,
+    substituted,
     true,
     value,
     width,
@@ -35,11 +37,15 @@ from hwsim.prove.terms import (
 from hwsim.spec.engine import Engine, StreamSizes
 
 SHOWN = 16  # bits of a register that is shown
+KEPT = "kept"
 
 
 @dataclass
 class Followed:
-    """A circuit with ghosts beside it. bits: of its ghosts that count."""
+    """A circuit with ghosts beside it.
+
+    bits: of its ghosts that count. data: of promises about data, the invariant of what registers hold of that.
+    """
 
     circuit: Circuit
     bits: int
@@ -47,6 +53,7 @@ class Followed:
     invariants: list[Property] = field(default_factory=list)
     promises: list[Property] = field(default_factory=list)
     picks: dict[str, Term] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
 
     @property
     def reset(self) -> Term:
@@ -130,16 +137,96 @@ class Followed:
 
     def claims(self, place: str, over: str) -> Iterator[Claim]:
         """Yield the claims of the invariants, by induction, and of the promises that follow."""
-        machine, every = self.machine, tuple(each.then for each in self.invariants)
-        running = (negated(self.reset), *every)
+        machine = self.machine
         show = tuple(term for term in (*machine.inputs.values(), *machine.now.values()) if width(term) <= SHOWN)
         for each in self.invariants:
             after = machine.after(each.then)
             name = f"{place}: {each.name}"
             yield Claim(f"{name}, reset", f"after a reset: {each.words}", over, (self.reset,), after, show)
-            yield Claim(f"{name}, step", f"from cycle to cycle: {each.words}", over, running, after, show)
+            yield Claim(f"{name}, step", f"from cycle to cycle: {each.words}", over, self._known(each), after, show)
         for each in self.promises:
-            yield Claim(f"{place}: {each.name}", each.words, over, (*running, each.when), each.then, show)
+            yield Claim(f"{place}: {each.name}", each.words, over, (*self._known(each), each.when), each.then, show)
+
+    def _known(self, each: Property) -> tuple[Term, ...]:
+        """The invariants that a claim assumes, without a reset. What registers of data hold only claims of data need."""
+        data = [known for known in self.invariants if known.name.endswith(KEPT)]
+        mine = [known for known in data if each == known or self.data.get(each.name) == known.name]
+        others = [known for known in self.invariants if known not in data]
+        return (negated(self.reset), *(known.then for known in (*others, *mine)))
+
+
+def narrow(term: Term, low: int, bits: int) -> Term:
+    """Some bits of a term, as a function of such bits of what it is chosen from: solvers need not see the others."""
+    cases: list[tuple[Term, Term]] = []
+    while term.kind() == Kind.ITE and bits < width(term):
+        condition, yes, term = term.children()
+        cases.append((condition, narrow(yes, low, bits)))
+    if bits == width(term):
+        found = term
+    elif term.kind() == Kind.BV_EXTRACT:
+        found = narrow(term.children()[0], low + term.indices()[1], bits)
+    elif term.kind() == Kind.BV_CONCAT:
+        found = _joined(term, low, bits)
+    else:
+        found = part(term, low, bits)
+    for condition, yes in reversed(cases):
+        found = _chosen(condition, yes, found)
+    return found
+
+
+def _joined(term: Term, low: int, bits: int) -> Term:
+    found, at = [], 0
+    for child in reversed(term.children()):
+        first, end = max(low, at), min(low + bits, at + width(child))
+        if first < end:
+            found.append(narrow(child, first - at, end - first))
+        at += width(child)
+    return op(Kind.BV_CONCAT, *reversed(found)) if len(found) > 1 else found[0]
+
+
+def _chosen(condition: Term, yes: Term, no: Term) -> Term:
+    """One of two terms, by a condition; cases that have the same one are one."""
+    if yes == no:
+        return yes
+    if no.kind() == Kind.ITE:
+        inner, first, second = no.children()
+        if first == yes:
+            return choose(either(condition, inner), yes, second)
+        if second == yes:
+            return choose(both(negated(condition), inner), first, yes)
+    return choose(condition, yes, no)
+
+
+def split(circuit: Circuit, sizes: Mapping[str, int]) -> Circuit:
+    """A circuit with some registers as words, `name.0` the lowest. sizes: bits of a word, by a register's name."""
+    states, by = dict(circuit.states), dict[Term, Term]()
+    for name, bits in sizes.items():
+        whole = states.get(name)
+        if whole is None or whole.next is None or width(whole.now) % bits or width(whole.now) == bits:
+            continue
+        del states[name]
+        words = [constant(f"{name}.{at}", bits) for at in range(width(whole.now) // bits)]
+        by[whole.now] = op(Kind.BV_CONCAT, *reversed(words))
+        for at, word in enumerate(words):
+            states[f"{name}.{at}"] = Register(word, narrow(whole.next, at * bits, bits))
+    for name, state in states.items():
+        if state.next is not None:
+            following = substituted(state.next, by)
+            states[name] = replace(state, next=following if name in circuit.states else _own(following))
+    outputs = dict(zip(circuit.outputs, all_substituted(circuit.outputs.values(), by), strict=True))
+    return Circuit(circuit.inputs, outputs, states, circuit.wires)
+
+
+def _own(term: Term) -> Term:
+    """A word's next value, with words in the place of parts of whole registers."""
+    match term.kind():
+        case Kind.ITE:
+            condition, yes, no = term.children()
+            return _chosen(condition, _own(yes), _own(no))
+        case Kind.BV_EXTRACT:
+            high, low = term.indices()
+            return narrow(term.children()[0], low, high - low + 1)
+    return term
 
 
 def add(first: Term, second: Term) -> Term:
@@ -171,7 +258,8 @@ class FeedPromises(Followed):
     def __init__(self, engine: Engine, circuit: Circuit):
         self.streams, (self.rows, self.columns) = engine.sizes(), engine.reuse
         most = max(self.rows * self.columns, *(size.words for size in self.streams.values()))
-        super().__init__(circuit, most.bit_length() + 2)
+        banks = {f"u_bank_{name}.bank{at}": size.width for name, size in self.streams.items() for at in (0, 1)}
+        super().__init__(split(circuit, banks), most.bit_length() + 2)
         self.there: list[tuple[str, Term]] = []  # of each stream, whether a whole step stands here
         self.word_at: dict[str, Term] = {}  # of each stream, the place of its next word in a step
         self._beats()
@@ -262,13 +350,10 @@ class FeedPromises(Followed):
         """Claim where the followed word is, until its step is over."""
         (full, ends), (into, of), (word, group, read) = flags, at, counts
         live, mine = followed.live, either(both(negated(bank), full[0]), both(bank, full[1]))
-        stores = [self.circuit.states.get(f"u_bank_{name}.bank{number}") for number in (0, 1)]
-        if any(store is None or width(store.now) != size.words * size.width for store in stores):
-            raise InputError(f"the file must have two banks of {size.words} words of stream {name}")
         here = [
             implies(both(live, same_truth(bank, _truth(number)), same(followed.word, self.number(place))),
-                    same(part(store.now, place * size.width, size.width), followed.data))
-            for number, store in enumerate(stores) if store is not None for place in range(size.words)
+                    same(self._word(name, number, place), followed.data))
+            for number in (0, 1) for place in range(size.words)
         ]  # fmt: skip
         its_end = choose(bank, as_bit(ends[1]), as_bit(ends[0]))
         closing = same(followed.word, self.number(size.words - 1))
@@ -288,6 +373,14 @@ class FeedPromises(Followed):
             below(ahead(followed.step, read), self.number(3)), live,
         ))  # fmt: skip
 
+    def _word(self, name: str, bank: int, place: int) -> Term:
+        """The register of a word of a bank."""
+        size = self.streams[name]
+        state = self.circuit.states.get(f"u_bank_{name}.bank{bank}" + (f".{place}" if size.words > 1 else ""))
+        if state is None or width(state.now) != size.width:
+            raise InputError(f"the file must have two banks of {size.words} words of stream {name}")
+        return state.now
+
     def _stands(self, name: str, size: StreamSizes, followed: FollowedWord, read: Term) -> None:
         """Claim that a word's bits stand in the beats of its slices."""
         slot = {"a": self.row, "b": self.column}.get(name, self.position)
@@ -298,9 +391,10 @@ class FeedPromises(Followed):
             for word in range(place * size.size // size.width, -(-(place + 1) * size.size // size.width)):
                 low = max(word * size.width, place * size.size)
                 bits = min((word + 1) * size.width, (place + 1) * size.size) - low
-                same_bits = same(part(slices, low - place * size.size, bits),
+                same_bits = same(narrow(slices, low - place * size.size, bits),
                                  part(followed.data, low - word * size.width, bits))  # fmt: skip
                 here.append(implies(same(followed.word, self.number(word)), same_bits))
+            self.data[f"{name}: slice {place}"] = f"{name}.{KEPT}"
             self.promises.append(Property(
                 f"{name}: slice {place}", "in each beat of this slice of a word's step the word's bits stand in their "
                 "places", both(*here), both(of_step, same(slot, self.number(place))),
@@ -454,10 +548,11 @@ class DrainPromises(Followed):
         words = []
         for word in range(self.size.words):
             bits = min(self.size.width, self.size.size - word * self.size.width)
-            here = [same(part(data, 0, bits), part(kept["results"], word * self.size.width, bits))]
+            here = [same(narrow(data, 0, bits), part(kept["results"], word * self.size.width, bits))]
             if bits < self.size.width:
                 here.append(same(part(data, bits, self.size.width - bits), value(0, self.size.width - bits)))
             words.append(implies(same(self.word, self.number(word)), both(*here)))
+        self.data |= dict.fromkeys(("words", "tlast"), KEPT)
         closing = both(self.closing, same(self.wide(kept["context"]), self.number(self.contexts - 1)))
         self.promises += [
             Property("words", "the words of the first tile that waits leave one after another, zeros above its end",

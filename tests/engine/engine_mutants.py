@@ -1,0 +1,97 @@
+"""Changes by which an engine is wrong: of its Verilog, and of the code that makes it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from odd_modes import ODD_MODES
+from odd_units import unit
+
+
+class EngineMutant(NamedTuple):
+    """A change of an engine's Verilog, once or everywhere, by which it is wrong."""
+
+    what: str
+    old: str
+    new: str
+    contexts: int = 4
+
+
+MUTANTS = (
+    EngineMutant("all elements of a row take the first column's factors", ".b_sig(b_sig[j])", ".b_sig(b_sig[0])"),
+    EngineMutant("rows take the wrong slice", "a_slices[i*32 +: 32]", "a_slices[(1-i)*32 +: 32]"),
+    EngineMutant("addends are transposed", "c_slices[(i*3 + j)*32 +: 32]", "c_slices[(j*2 + i)*32 +: 32]"),
+    EngineMutant("results of two elements change places", "results[(i*3 + j)*32", "results[(i*3 + 2 - j)*32"),
+    EngineMutant("sums go on after the last step", "continues <= ~last;", "continues <= 1'b1;"),
+    EngineMutant("sums never go on", "continues <= ~last;", "continues <= 1'b0;"),
+    EngineMutant("what a beat hands on is another context's", "        .carries_context(carries_context)",
+                 "        .carries_context(enters_context)"),
+    EngineMutant("a context does not wait for its sum", "assign waits = ", "assign waits = 1'b0 & ", 1),
+    EngineMutant("A's bank is released with each row", ".release_i(release_w)", ".release_i(goes & column)"),
+    EngineMutant("a word is taken where there is no room", "assign tready = ", "assign tready = 1'b1 | "),
+    EngineMutant("the queue takes one tile too many", "assign ready = count != 2'd2;", "assign ready = 1'b1;"),
+    EngineMutant("a frame of results ends with each tile", "assign tlast = ", "assign tlast = 1'b1 | "),
+    EngineMutant("frames of other lengths are not told of", "assign lengths = ", "assign lengths = 1'b0 & "),
+    EngineMutant("an early end of a frame is not told of", "assign early = ", "assign early = 1'b0 & "),
+    EngineMutant("an error is forgotten", "error | {frames, lengths}", "{frames, lengths}"),
+    EngineMutant("a reset leaves a bank full", "full <= 2'd0;", "full <= full;"),
+    EngineMutant("a reset leaves a sum open", "      continues <= 1'b0;\n    end\n  end", "    end\n  end"),
+    EngineMutant("an element stops while others go on", ".enable(enable),\n        .continues(continues)",
+                 ".enable(enable & (i == 0)),\n        .continues(continues)"),
+)  # fmt: skip
+
+
+class RuleMutant(NamedTuple):
+    """A change of the code that makes an engine's Verilog. file: of rtl/engine. keys: of the engine."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    keys: dict[str, Any] = {}
+
+
+TWO_MODES: dict[str, Any] = {"unit": ODD_MODES["modes-window"], "addends": False}
+SCALED: dict[str, Any] = {"unit": unit("blocks-in-a-beat")}
+PROMOTED: dict[str, Any] = {"unit": unit("scaled-promotion"), "addends": unit("scaled-promotion").operands.addend is not None}
+
+RULES = (
+    RuleMutant("the bank that fills is read", "feed", "Mux(of, Cat(words[1]), Cat(words[0]))",
+               "Mux(of, Cat(words[0]), Cat(words[1]))"),
+    RuleMutant("a step ends with its last row's first column", "feed", "(row == rows - 1) & (column == columns - 1)",
+               "(row == rows - 1)"),
+    RuleMutant("columns count one too few", "feed", "with m.If(column == columns - 1):", "with m.If(column == 0):"),
+    RuleMutant("contexts go through the slices of A first", "feed", "row * columns + column)", "column * rows + row)"),
+    RuleMutant("tlast is ignored", "feed", "(1, self.tlast)", "(1, 0)"),
+    RuleMutant("a sum ends where both frames end", "feed", "last.eq(a.last | b.last)", "last.eq(a.last & b.last)"),
+    RuleMutant("addends are given up with every step", "feed", "c.release.eq(goes & ends & ~first)",
+               "c.release.eq(goes & ends)"),
+    RuleMutant("a sum does not wait for its addends", "feed", "a.valid & b.valid & (first | c.valid)",
+               "a.valid & b.valid"),
+    RuleMutant("a beat has the mode of the macro tile before", "feed", "Mux(begins, self.mode_in, kept)", "kept", TWO_MODES),
+    RuleMutant("a macro tile's mode is any cycle's", "feed", "Mux(begins, self.mode_in, kept)", "self.mode_in", TWO_MODES),
+    RuleMutant("a reset leaves the row", "feed", 'Signal(range(max(2, rows)), name="row")',
+               'Signal(range(max(2, rows)), name="row", reset_less=True)'),
+    RuleMutant("a reset leaves the place of a word", "feed", 'Signal(range(max(2, shape.words)), name="at")',
+               'Signal(range(max(2, shape.words)), name="at", reset_less=True)'),
+    RuleMutant("a tile is drained twice", "drain", "take.eq(Mux(take == depth - 1, 0, take + 1))", "take.eq(0)"),
+    RuleMutant("the queue takes a tile where there is no place", "drain", "self.ready.eq(count != depth)",
+               "self.ready.eq(1)"),
+    RuleMutant("a queue of three has four places", "drain", "Mux(put == depth - 1, 0, put + 1)", "put + 1", {"drain": 3}),
+    RuleMutant("tlast goes with the first context's tile", "drain", "context == self.engine.contexts - 1", "context == 0"),
+    RuleMutant("words leave from the high end", "drain", "self.tdata.eq(select(words, at))",
+               "self.tdata.eq(select(words[::-1], at))"),
+    RuleMutant("lanes are decoded in the other order", "side", "codes.lane[lane]", "codes.lane[n.lanes - 1 - lane]"),
+    RuleMutant("a scale that is NaN is seen in the first block alone", "side", "Cat(decode.nan for decode in decoders).any()",
+               "decoders[0].nan", SCALED),
+    RuleMutant("every lane has the first block's scale", "element", "part(self.scale_a, lane // a, of_a)",
+               "part(self.scale_a, 0, of_a)", SCALED),
+    RuleMutant("columns' scales that are NaN are not seen", "top", "a_scale_nan[i] | b_scale_nan[j]", "a_scale_nan[i]",
+               SCALED),
+    RuleMutant("the scale of a partial sum is each group's", "control", "self.opens.eq(opens)", "self.opens.eq(1)",
+               PROMOTED),
+    RuleMutant("what is promoted opens a sum", "element", 'f"keeps_{name}"', 'f"keeps_{name}" if name != "first" else "adds_first"',
+               PROMOTED | {"cuts": ["multiply", "align", "sum", "round", "promote.sum", "promote"]}),
+    RuleMutant("every column has the row's own number", "top", """f"{name}[{'ij'[at]}]" for at""",
+               """f"{name}[{'ii'[at]}]" for at"""),
+)  # fmt: skip

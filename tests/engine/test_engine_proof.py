@@ -1,0 +1,98 @@
+"""Proofs of engines: all that is claimed of some is proved, and no proof survives a change by which one is wrong."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+from engine.engine_mutants import MUTANTS, RULES, EngineMutant, RuleMutant
+from engine.engines import SMALL, engine
+from odd_units import unit
+
+from hwsim.base.errors import InputError
+from hwsim.prove.circuits import Elaborated
+from hwsim.prove.claims import Claim, Decidable
+from hwsim.prove.engine.file import EngineFile
+from hwsim.prove.engine.run import EngineClaims, decoder_claims, prove_engine
+from hwsim.prove.readback import ReadBack
+from hwsim.prove.run import ProofOptions
+from hwsim.rtl.engine import control, drain, element, feed, side, top
+from hwsim.spec.engine import Engine
+
+TINY = engine(columns=2, ports={"a": 32, "b": 64, "c": 64, "d": 32})
+
+
+
+def of_file(built: Engine, text: str) -> Iterator[Decidable]:
+    """What is claimed of the file: all but the claims of its unit, which no change of the file touches."""
+    claims = EngineClaims(built, text)
+    yield from claims.around()
+    rtl = Elaborated(built.unit, built.pipeline)
+    yield from decoder_claims(built, claims.file, rtl)
+    yield from ReadBack(rtl, claims.file.element).claims()
+
+
+def first_open(built: Engine, text: str) -> str:
+    """The first claim of a file that is not proved, or what is said of one that cannot be read; empty if all are."""
+    try:
+        return next((claim.name for claim in of_file(built, text) if claim.decide(60).word != "proved"), "")
+    except InputError as error:
+        return f"not read: {error}"
+
+
+def test_an_engine_is_proved_whole() -> None:
+    report = prove_engine(TINY, ProofOptions(20))
+    assert report.proved and not report.open, report.verdict
+    names = {row.name.split(":")[0] for row in report.rows}
+    assert {"top", "feed", "drain", "progress", "decoders", "element", "control", "composition"} <= names
+    assert [row.name for row in report.rows if row.word == "compared"] == ["whole dot products"]
+    assert "2 x 2 elements of small4, 2 x 2: every word of results is the model's" in report.verdict
+
+
+def changed(mutant: EngineMutant) -> tuple[Engine, str]:
+    """The engine, and its Verilog with a mistake."""
+    built = engine(addends="c_slices" in mutant.old, reuse=[1, 1] if mutant.contexts == 1 else [2, 2])
+    text = top.engine_verilog(built)
+    assert mutant.old in text
+    return built, text.replace(mutant.old, mutant.new, 1)
+
+
+FAST = ("addends are transposed", "sums go on after the last step")
+
+
+@pytest.mark.parametrize("mutant", [
+    pytest.param(mutant, marks=[] if mutant.what in FAST else pytest.mark.slow, id=mutant.what.replace(" ", "-"))
+    for mutant in MUTANTS
+])  # fmt: skip
+def test_no_proof_survives_a_change_of_the_file(mutant: EngineMutant) -> None:
+    assert first_open(*changed(mutant)), mutant.what
+
+
+PARTS: dict[str, ModuleType] = {"feed": feed, "drain": drain, "side": side, "element": element, "control": control, "top": top}
+
+
+def made_wrongly(mutant: RuleMutant, patch: pytest.MonkeyPatch) -> tuple[Engine, str]:
+    """The engine, and its Verilog by code with a mistake."""
+    built, module = engine(**mutant.keys), PARTS[mutant.file]
+    source = inspect.getsource(module)
+    assert mutant.old in source
+    wrong: dict[str, Any] = {"__name__": module.__name__}
+    exec(compile(source.replace(mutant.old, mutant.new), f"{mutant.file}, changed", "exec"), wrong)  # noqa: S102
+    if module is top:
+        return built, wrong["engine_verilog"](built)
+    for name in ("Feed", "Drain", "SideDecode", "TileElement", "TileControl"):
+        if name in wrong and wrong[name].__module__ == module.__name__:
+            patch.setattr(top, name, wrong[name])
+    return built, top.engine_verilog(built)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", RULES, ids=[mutant.what.replace(" ", "-") for mutant in RULES])
+def test_no_proof_survives_a_change_of_a_rule(mutant: RuleMutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    built, text = made_wrongly(mutant, monkeypatch)
+    assert text != top.engine_verilog(built) or mutant.file != "top"
+    assert first_open(built, text), mutant.what
