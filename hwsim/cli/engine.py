@@ -53,8 +53,10 @@ def engine(
     result: Annotated[str | None, typer.Option(metavar="FILE", help="Where the product's codes go.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of operands and traffic.")] = 1,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Prove for all operands and any traffic that its Verilog returns what the "
-                                           "model does.")
+        bool,
+        typer.Option(
+            "--prove", help="Prove for all operands and any traffic that its Verilog returns what the model does."
+        ),
     ] = False,
     seconds: Annotated[float, typer.Option(min=1.0, help="With --prove: for each claim.")] = UNIT_SECONDS,
     only: Annotated[
@@ -62,7 +64,9 @@ def engine(
     ] = "",
     report: Annotated[
         Path | None,
-        typer.Option("--report", metavar="DIR", help="With --prove: write proof.html, proof.json and proof.xml (JUnit)."),
+        typer.Option(
+            "--report", metavar="DIR", help="With --prove: write proof.html, proof.json and proof.xml (JUnit)."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +82,7 @@ def engine(
     \b
     Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
     and kinds, directed cases at changing elements, ports that wait, resets, frames that do not agree.
-    Exit status: 0 all is equal; 1 a mismatch; 2 bad usage or input; 3 a tool is missing.
+    Exit status: 0 all is equal or proved; 1 a mismatch, or a claim that is not proved; 2 bad usage or input; 3 a tool is missing.
     """
     loaded = load_engine(file)
     facts = list(loaded.facts())
@@ -92,6 +96,8 @@ def engine(
         return
     if not prove and (only or report is not None):
         raise InputError("--only and --report go with --prove")
+    if prove and as_json:
+        raise InputError("--json goes without --prove: --report DIR writes proof.json")
     if report is not None:
         for name in PROOF_FILES:
             refuse_strangers(report / name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from odd_modes import ODD_MODES
@@ -48,12 +50,15 @@ class RuleMutant(NamedTuple):
     file: str
     old: str
     new: str
-    keys: dict[str, Any] = {}
+    keys: Mapping[str, Any] = MappingProxyType({})
 
 
 TWO_MODES: dict[str, Any] = {"unit": ODD_MODES["modes-window"], "addends": False}
 SCALED: dict[str, Any] = {"unit": unit("blocks-in-a-beat")}
-PROMOTED: dict[str, Any] = {"unit": unit("scaled-promotion"), "addends": unit("scaled-promotion").operands.addend is not None}
+PROMOTED: dict[str, Any] = {
+    "unit": unit("scaled-promotion"),
+    "addends": unit("scaled-promotion").operands.addend is not None,
+}
 
 RULES = (
     RuleMutant("the bank that fills is read", "feed", "Mux(of, Cat(words[1]), Cat(words[0]))",
@@ -68,8 +73,10 @@ RULES = (
                "c.release.eq(goes & ends)"),
     RuleMutant("a sum does not wait for its addends", "feed", "a.valid & b.valid & (first | c.valid)",
                "a.valid & b.valid"),
-    RuleMutant("a beat has the mode of the macro tile before", "feed", "Mux(begins, self.mode_in, kept)", "kept", TWO_MODES),
-    RuleMutant("a macro tile's mode is any cycle's", "feed", "Mux(begins, self.mode_in, kept)", "self.mode_in", TWO_MODES),
+    RuleMutant("a beat has the mode of the macro tile before", "feed", "Mux(begins, self.mode_in, kept)", "kept",
+               TWO_MODES),
+    RuleMutant("a macro tile's mode is any cycle's", "feed", "Mux(begins, self.mode_in, kept)", "self.mode_in",
+               TWO_MODES),
     RuleMutant("a reset leaves the row", "feed", 'Signal(range(max(2, rows)), name="row")',
                'Signal(range(max(2, rows)), name="row", reset_less=True)'),
     RuleMutant("a reset leaves the place of a word", "feed", 'Signal(range(max(2, shape.words)), name="at")',
@@ -77,12 +84,15 @@ RULES = (
     RuleMutant("a tile is drained twice", "drain", "take.eq(Mux(take == depth - 1, 0, take + 1))", "take.eq(0)"),
     RuleMutant("the queue takes a tile where there is no place", "drain", "self.ready.eq(count != depth)",
                "self.ready.eq(1)"),
-    RuleMutant("a queue of three has four places", "drain", "Mux(put == depth - 1, 0, put + 1)", "put + 1", {"drain": 3}),
-    RuleMutant("tlast goes with the first context's tile", "drain", "context == self.engine.contexts - 1", "context == 0"),
+    RuleMutant("a queue of three has four places", "drain", "Mux(put == depth - 1, 0, put + 1)", "put + 1",
+               {"drain": 3}),
+    RuleMutant("tlast goes with the first context's tile", "drain", "context == self.engine.contexts - 1",
+               "context == 0"),
     RuleMutant("words leave from the high end", "drain", "self.tdata.eq(select(words, at))",
                "self.tdata.eq(select(words[::-1], at))"),
     RuleMutant("lanes are decoded in the other order", "side", "codes.lane[lane]", "codes.lane[n.lanes - 1 - lane]"),
-    RuleMutant("a scale that is NaN is seen in the first block alone", "side", "Cat(decode.nan for decode in decoders).any()",
+    RuleMutant("a scale that is NaN is seen in the first block alone", "side",
+               "Cat(decode.nan for decode in decoders).any()",
                "decoders[0].nan", SCALED),
     RuleMutant("every lane has the first block's scale", "element", "part(self.scale_a, lane // a, of_a)",
                "part(self.scale_a, 0, of_a)", SCALED),
@@ -90,7 +100,8 @@ RULES = (
                SCALED),
     RuleMutant("the scale of a partial sum is each group's", "control", "self.opens.eq(opens)", "self.opens.eq(1)",
                PROMOTED),
-    RuleMutant("what is promoted opens a sum", "element", 'f"keeps_{name}"', 'f"keeps_{name}" if name != "first" else "adds_first"',
+    RuleMutant("what is promoted opens a sum", "element", 'f"keeps_{name}"',
+               'f"keeps_{name}" if name != "first" else "adds_first"',
                PROMOTED | {"cuts": ["multiply", "align", "sum", "round", "promote.sum", "promote"]}),
     RuleMutant("every column has the row's own number", "top", """f"{name}[{'ij'[at]}]" for at""",
                """f"{name}[{'ii'[at]}]" for at"""),

@@ -66,7 +66,9 @@ class EngineFile:
         """
         top = module_name(engine.name)
         ports = {kind: _ports(text, f"{top}_{kind}") for kind in KINDS}
-        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "row", "column", "drain")} | {"element": f"{top}_alone"}
+        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "row", "column", "drain")} | {
+            "element": f"{top}_alone"
+        }
         alone = "\n".join(_alone(engine, top, ports))
         write = WRITE.format(name="{0}").format
         script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")
@@ -153,7 +155,7 @@ class EngineFile:
                 return self._slice("a", i, engine.rows)
             case "column", "codes":
                 return self._slice("b", j, engine.columns)
-            case ("row" | "column"), "mode":
+            case (("row" | "column"), "mode"):
                 return self.output("u_feed", "mode")
             case "element", "c" if "c" in engine.sizes():
                 return self._slice("c", i * engine.columns + j, engine.rows * engine.columns)
@@ -180,7 +182,9 @@ class EngineFile:
     def _clocked(self) -> Noted:
         edges, clocks = set(EDGE.findall(self.text)), set(CLOCK.findall(self.text))
         words = "all registers take their values at the rising edge of `clk`"
-        return Noted("file: clock", words, "every block of every module", edges == {"posedge clk"} and clocks == {"clk"})
+        return Noted(
+            "file: clock", words, "every block of every module", edges == {"posedge clk"} and clocks == {"clk"}
+        )
 
     def claims(self) -> Iterator[Claim | Noted]:
         """Yield the claims about the top module: its ports, its parts, and every port of each of them."""
@@ -201,7 +205,9 @@ class EngineFile:
             "top: feed, control, drain", "beats go from the feed into the control, results from all elements, row by "
             "row, to the drain, and what is ready goes back", over, (), both(*inside),
         )  # fmt: skip
-        outs = {"error": ("u_feed", "error")} | {f"d_{name}": ("u_drain", name) for name in ("tdata", "tvalid", "tlast")}
+        outs = {"error": ("u_feed", "error")} | {
+            f"d_{name}": ("u_drain", name) for name in ("tdata", "tvalid", "tlast")
+        }
         outs |= {f"{name}_tready": ("u_feed", f"{name}_tready") for name in engine.sizes()}
         yield Claim(
             "top: streams", "streams are the feed's and the drain's", over, (),

@@ -139,7 +139,9 @@ class Progress:
             negated(below(self.drain.number(size.words), self.full)),
             negated(below(self.feed.number(max(each.words for each in self.feed.streams.values())), words)),
         )
-        yield Claim("progress: bounds", f"less than {latency} moves, at most {size.words} words a move", over, self.known, most)
+        yield Claim(
+            "progress: bounds", f"less than {latency} moves, at most {size.words} words a move", over, self.known, most
+        )
         held = negated(self._here(is_one(self.control.outputs["enable"])))
         yield Claim(
             "progress: results", "while elements stand still, fewer words must leave until they move; what is offered "

@@ -108,7 +108,9 @@ def decoder_claims(engine: Engine, file: EngineFile, rtl: Elaborated) -> Iterato
     codes = {side: _driven(decode, side, circuit.inputs["codes"]) for side, circuit in sides.items()}
     by = {decode.inputs[name]: term for each in codes.values() for name, term in each.items()}
     if "i__mode" in decode.inputs:
-        by |= {circuit.inputs["mode"]: decode.inputs["i__mode"] for circuit in sides.values() if "mode" in circuit.inputs}
+        by |= {
+            circuit.inputs["mode"]: decode.inputs["i__mode"] for circuit in sides.values() if "mode" in circuit.inputs
+        }
 
     def made(circuit: Circuit, name: str) -> Term | None:
         """What a decoder hands on of the slice that enters, behind its register if it has one."""
@@ -124,7 +126,9 @@ def decoder_claims(engine: Engine, file: EngineFile, rtl: Elaborated) -> Iterato
             if found := re.fullmatch(rf"o__({side}|scale_{side})__(\d+)__(\w+)", name):
                 bits, index = width(term), int(found[2])
                 whole = made(circuit, f"{found[1]}_{found[3]}")
-                same_bits.append(equal(None if whole is None else part(whole, index * bits, bits), substituted(term, by)))
+                same_bits.append(
+                    equal(None if whole is None else part(whole, index * bits, bits), substituted(term, by))
+                )
         yield Claim(f"decoders: {kind}", "what each lane, and each scale by itself, is handed on as is what the unit's "
                     "step of decoding makes of its code", f"every code; {counted(len(same_bits), 'field')}", (),
                     both(*same_bits))  # fmt: skip
@@ -139,8 +143,8 @@ def decoder_claims(engine: Engine, file: EngineFile, rtl: Elaborated) -> Iterato
                       for whole, side in zip(scales, sides, strict=True)]  # fmt: skip
         total = None if any(each is None for each in both_sides) else op(Kind.BV_ADD, *both_sides)
         claimed.append(equal(total, substituted(term, by)))
-    yield Claim("decoders: scales", "the exponents of a lane's scales, of its row and of its column, add up to what the "
-                "unit's step of decoding makes of both", f"every code; {counted(len(claimed), 'lane')}", (),
+    yield Claim("decoders: scales", "the exponents of a lane's scales, of its row and of its column, add up to what "
+                "the unit's step of decoding makes of both", f"every code; {counted(len(claimed), 'lane')}", (),
                 both(*claimed))  # fmt: skip
 
 
@@ -165,12 +169,17 @@ def _of_lane(whole: Term | None, lane: int, lanes: int, side: str, codes: Mappin
     return op(Kind.BV_ZERO_EXTEND, part(whole, lane // (lanes // blocks) * size, size), indices=[bits - size])
 
 
-def prove_engine(engine: Engine, asked: ProofOptions | None = None, command: str = "", text: str | None = None) -> ProofReport:
+def prove_engine(
+    engine: Engine, asked: ProofOptions | None = None, command: str = "", text: str | None = None
+) -> ProofReport:
     """Decide every claim of an engine's Verilog. command: one that asks the same again. text: as of `EngineClaims`."""
     asked = asked or ProofOptions()
     asked.at("Amaranth and Yosys make circuits of the engine's parts")
     report, _ = asked.decided(engine.name, engine.pipeline.cuts, EngineClaims(engine, text).all(), command)
     elements = f"{engine.rows} x {engine.columns} elements of {engine.unit.name}, {engine.reuse[0]} x {engine.reuse[1]}"
     return report.changed(
-        contexts=engine.contexts, conclusion=f"{elements}: {CONCLUSION}", failing=f"{elements}: not proved", trusted=(*TRUSTED, *BY_WORDS)
+        contexts=engine.contexts,
+        conclusion=f"{elements}: {CONCLUSION}",
+        failing=f"{elements}: not proved",
+        trusted=(*TRUSTED, *BY_WORDS),
     )

@@ -148,7 +148,7 @@ class Followed:
             yield Claim(f"{place}: {each.name}", each.words, over, (*self._known(each), each.when), each.then, show)
 
     def _known(self, each: Property) -> tuple[Term, ...]:
-        """The invariants that a claim assumes, without a reset. What registers of data hold only claims of data need."""
+        """The invariants that a claim assumes, without a reset: what data registers hold, of claims of data."""
         data = [known for known in self.invariants if known.name.endswith(KEPT)]
         mine = [known for known in data if each == known or self.data.get(each.name) == known.name]
         others = [known for known in self.invariants if known not in data]
@@ -406,7 +406,7 @@ class FeedPromises(Followed):
         a, b = self.words["a"], self.words["b"]
         both_ends = both(self.goes, self._closes("a"), self._closes("b"))
         self.promises += [
-            always("valid", "a beat is offered just where whole steps of all streams stand here, of C for a sum's first",
+            always("valid", "a beat is offered just where whole steps of all streams stand here, C's for a sum's first",
                    same_truth(self.high("valid"), both(*needed))),
             Property("context", "contexts come in turn, the slices of B first",
                      same(self.wide(self.port("of_context")), self.position), self.goes),
@@ -448,8 +448,8 @@ class FeedPromises(Followed):
             return
         ends_sum, c = both(self.ends, self.fresh), self.words["c"]
         self.promises += [
-            Property("error: frames", "bit 1 rises with an end within a step", same_truth(then[1], either(was[1], early)),
-                     negated(ends_sum)),
+            Property("error: frames", "bit 1 rises with an end within a step",
+                     same_truth(then[1], either(was[1], early)), negated(ends_sum)),
             Property("error: addends", "bit 1 rises where the addends of a sum had not the end of theirs, too",
                      same_truth(then[1], either(was[1], early, negated(c.last))), both(ends_sum, self._closes("c"))),
         ]  # fmt: skip
