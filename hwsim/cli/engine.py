@@ -82,7 +82,8 @@ def engine(
     \b
     Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
     and kinds, directed cases at changing elements, ports that wait, resets, frames that do not agree.
-    Exit status: 0 all is equal or proved; 1 a mismatch, or a claim that is not proved; 2 bad usage or input; 3 a tool is missing.
+    Of a proof the last line says what is proved, or names the claims that are open.
+    Exit status: 0 all is equal or proved; 1 a mismatch or an open claim; 2 bad usage or input; 3 a tool is missing.
     """
     loaded = load_engine(file)
     facts = list(loaded.facts())
