@@ -14,7 +14,7 @@ from hwsim.explain.proof import ProofReport
 from hwsim.prove.circuits import Circuit, Elaborated
 from hwsim.prove.claims import Claim, Decidable
 from hwsim.prove.engine.file import EngineFile, equal
-from hwsim.prove.engine.progress import Progress
+from hwsim.prove.engine.liveness import Liveness
 from hwsim.prove.engine.streams import DrainPromises, FeedPromises
 from hwsim.prove.readback import ReadBack
 from hwsim.prove.run import TRUSTED, ProofOptions, UnitClaims
@@ -86,7 +86,7 @@ class EngineClaims:
         words = ", ".join(f"{name}: {counted(size.words, 'word')}" for name, size in engine.sizes().items())
         yield from feed.claims("feed", f"any words and traffic; {words} a step")
         yield from drain.claims("drain", f"any results and traffic; {counted(engine.drain, 'tile')}")
-        yield from Progress(file, feed, drain).claims()
+        yield from Liveness(file, feed, drain).claims()
 
     def inside(self) -> Iterator[Decidable]:
         """Yield the claims of an element: decoders, unit, and both with the tile's control."""

@@ -31,7 +31,7 @@ from hwsim.prove.terms import (
 )
 
 
-class Progress:
+class Liveness:
     """Feed, control and drain, joined as the top joins them, while all streams bring words and results are taken."""
 
     def __init__(self, file: EngineFile, feed: FeedPromises, drain: DrainPromises):
