@@ -15,8 +15,10 @@ from hwsim.base.errors import InputError
 from hwsim.prove.circuits import Elaborated
 from hwsim.prove.claims import Decidable
 from hwsim.prove.engine.run import EngineClaims, decoder_claims, prove_engine
+from hwsim.prove.engine.streams import split
 from hwsim.prove.readback import ReadBack
 from hwsim.prove.run import ProofOptions
+from hwsim.prove.terms import ask, part, same, substituted
 from hwsim.rtl.engine import control, drain, element, feed, side, top
 from hwsim.rtl.synthesis import FlowFailed
 from hwsim.spec.engine import Engine
@@ -48,6 +50,17 @@ def test_an_engine_is_proved_whole() -> None:
     assert {"top", "feed", "drain", "progress", "decoders", "element", "control", "composition"} <= names
     assert [row.name for row in report.rows if row.word == "compared"] == ["whole dot products"]
     assert "2 x 2 elements of small4, 2 x 2: every word of results is the model's" in report.verdict
+
+
+@pytest.mark.slow
+def test_registers_as_words_are_the_registers() -> None:
+    read = EngineClaims(TINY, top.engine_verilog(TINY)).file.feed
+    whole, words = read.states["u_bank_a.bank0"], split(read, {"u_bank_a.bank0": 32})
+    each = [words.states[f"u_bank_a.bank0.{at}"] for at in range(4)]
+    by = {word.now: part(whole.now, 32 * at, 32) for at, word in enumerate(each)}
+    pairs = [(word.next, part(whole.next, 32 * at, 32)) for at, word in enumerate(each)]
+    pairs += [(words.outputs[name], term) for name, term in read.outputs.items()]
+    assert all(ask(same(substituted(first, by), second)).word == "proved" for first, second in pairs)
 
 
 def changed(mutant: EngineMutant) -> tuple[Engine, str]:
