@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from engine.engine_mutants import MUTANTS, RULES, EngineMutant, RuleMutant
 from engine.engines import engine
 
 from hwsim.base.errors import InputError
+from hwsim.explain.proof import ClaimRow, Outcome, ProofReport, write_proof_junit
 from hwsim.prove.circuits import Elaborated
 from hwsim.prove.claims import Decidable
 from hwsim.prove.engine.run import EngineClaims, decoder_claims, prove_engine
@@ -50,6 +53,20 @@ def test_an_engine_is_proved_whole() -> None:
     assert {"top", "feed", "drain", "progress", "decoders", "element", "control", "composition"} <= names
     assert [row.name for row in report.rows if row.word == "compared"] == ["whole dot products"]
     assert "2 x 2 elements of small4, 2 x 2: every word of results is the model's" in report.verdict
+
+
+def test_what_is_open_is_named_and_fails_in_junit(tmp_path: Path) -> None:
+    def row(name: str, word: Outcome) -> ClaimRow:
+        return ClaimRow(name=name, words="it is so", over="", solver="bitwuzla", seconds=0.5, word=word)
+
+    rows = (row("top: parts", "proved"), row("feed: last", "refuted"), row("drain: words", "not run"))
+    report = ProofReport(unit="e", title="Proof of e", version="0", command="hwsim engine e.yaml --prove", rows=rows,
+                         conclusion="all is equal", failing="1 x 1 elements of u: not proved")  # fmt: skip
+    assert report.verdict == "1 x 1 elements of u: not proved: 1 refuted, 1 not run: feed: last; drain: words"
+    write_proof_junit(tmp_path / "proof.xml", report)
+    root = ElementTree.parse(tmp_path / "proof.xml").getroot()
+    assert (root.get("tests"), root.get("failures"), root.get("skipped")) == ("3", "1", "1")
+    assert [case.get("name") for case in root.iter("testcase")] == [each.name for each in rows]
 
 
 @pytest.mark.slow
