@@ -25,7 +25,7 @@ class TileControl(DotUnit):
     """
 
     def __init__(self, unit: Specified, pipeline: Pipeline):
-        self.unit, self.pipeline = unit, pipeline
+        self.unit, self.pipeline, self.sparse = unit, pipeline, None
         context = unsigned(pipeline.context_bits)
         mode = ProductRanges(unit).mode_bits
         beat: dict[str, Any] = {"first": 1, "last": 1, "context": context} | ({"mode": mode} if mode else {})
