@@ -18,7 +18,7 @@ from hwsim.cli.app import app
 WORDS = {
     "campaign scheduler",
     "capture cases instruction", "converter cuts", "converter missing", "converter overflow", "converter rounding",
-    "cosim cuts", "decode codes", "diff products", "docs name", "engine mode",
+    "cosim cuts", "decode codes", "diff products", "docs name", "engine mode", "engine only",
     "dut-init define", "dut-init slang", "dut-init top", "encode missing", "encode overflow",
     "encode rounding", "encode values", "explain a", "explain a_values", "explain b", "explain b_values", "explain c",
     "explain c_value", "explain metadata", "explain numbers", "explain scale_a", "explain scale_b", "gemm packed",
@@ -33,7 +33,8 @@ WORDS = {
 # Arguments that are written, and whose files are not read before.
 WRITTEN = {
     "capture cases output", "check report", "converter output", "converter report", "cosim output", "dut-init output",
-    "capture plans output", "engine output", "engine result", "explain output", "fuzz output",
+    "capture plans output", "engine output", "engine report",
+    "engine result", "explain output", "fuzz output",
     "gemm output", "plan fit output", "prove case", "prove html", "prove output", "prove report", "qualify report",
     "quantizer output", "quantizer report", "rtl output", "synth report",
 }  # fmt: skip
