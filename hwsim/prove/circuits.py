@@ -239,7 +239,7 @@ opt_clean -purge
 """
 # What nothing drives as registers that nothing writes: else bits of ports beside it are taken for bits of it.
 UNDRIVEN = "setundef -undriven -anyseq\n"
-NAMELESS = re.compile(r"input\d+")  # as read_btor calls them
+NAMELESS = re.compile(r"(input|state)\d+")  # as read_btor calls them
 WRITE = f"{CLEAN}dffunmap\nwrite_btor {{name}}.btor\n"
 
 

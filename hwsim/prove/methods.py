@@ -180,8 +180,6 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "sum.subgroup.method: aligned"
     if unit.subgroup is not None and isinstance(unit.sum, ExactSum | RoundedSum):
         yield f"sum.subgroup of sum.method: {unit.sum.method}"
-    if isinstance(unit.sum, PairwiseSum) and unit.sum.chains is not None:
-        yield f"sum.chains: {unit.sum.chains}"
 
 
 def _modes_lack(unit: ModalUnit) -> Iterator[str]:

@@ -12,6 +12,7 @@ from hwsim.base.errors import InputError
 from hwsim.prove.abstract import field_names, packed, widened
 from hwsim.prove.additions import entering
 from hwsim.prove.circuits import (
+    NAMELESS,
     Circuit,
     Cycle,
     Elaborated,
@@ -74,12 +75,14 @@ def as_elaborated(file: Circuit, unit: Circuit, flight: StructLayout) -> Circuit
     wholes = {name: constant(f"file.{name}", flight.size) for name in fields}
     for name, whole in wholes.items():
         by |= _fields_of(name, whole, flight, file)
-    for name in sorted(unit.states.keys() & file.states.keys()):
+    # Registers without a name have numbers, which may be the same in both by chance.
+    named = {name: register for name, register in unit.states.items() if not NAMELESS.fullmatch(name)}
+    for name in sorted(named.keys() & file.states.keys()):
         bits, expected = width(file.states[name].now), width(unit.states[name].now)
         if bits != expected:
             raise InputError(f"a file must have registers as the unit has them: {name} has {bits} bits, not {expected}")
     same = {unit.states[name].now: whole for name, whole in wholes.items()}
-    same |= {unit.states[name].now: states[name].now for name in unit.states.keys() & states.keys()}
+    same |= {named[name].now: states[name].now for name in named.keys() & states.keys()}
     same |= {unit.inputs[name]: term for name, term in file.inputs.items() if name in unit.inputs}
     for name, register in fields.items():
         assert register.next is not None

@@ -294,6 +294,8 @@ class RoundedSumClaims(RoundedProductClaims):
     def claims(self) -> Iterator[AnyClaim]:
         """Yield the claims in the order of the steps."""
         yield from self.of_mode()
+        if self.n.chains:
+            yield self._chains()
         firsts: dict[str, PlacedAddition] = {}
         for level in self._additions:
             for addition in level:
@@ -338,7 +340,8 @@ class RoundedSumClaims(RoundedProductClaims):
         if "round root" in self.calls:
             yield self._absent(absent)
         else:
-            zero = self.calls["round addend"]((self.calls["addend zero"](),))
+            plus_zero = self.calls["chain zero" if self.n.chains else "addend zero"]()
+            zero = self.calls["round addend"]((plus_zero,))
             yield StructuralClaim(
                 "start: zero", "which is the model's, rounded to the format of sums", "zero",
                 lambda: zero >> self.fmt.padding == step.absent,
@@ -376,6 +379,19 @@ class RoundedSumClaims(RoundedProductClaims):
             "start: zero", "where there is no addend, the zero in its place does not change a sum", "all sums",
             number.known, lambda: each(paths(unchanged, number.known)), number.ports,
         )  # fmt: skip
+
+    def _chains(self) -> StructuralClaim:
+        """The claim that every chain begins with the zero that the model's does."""
+        outputs, chains = self.front.multiply.outputs, self.n.chains
+        zero, read = self.calls["chain zero"], self.calls["sum term"]
+
+        def begun() -> bool:
+            codes = [simplified(outputs[f"o__{name}"]) for name in chains]
+            return zero() == read(0) and all(code == value(0, self.fmt.bits) for code in codes)
+
+        return StructuralClaim(
+            "chains: zero", "every chain begins with the model's +0", f"{len(chains)} chains, all operands", begun
+        )
 
     # Additions.
 

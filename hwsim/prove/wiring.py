@@ -14,7 +14,7 @@ from hwsim.model.methods import AddendToCome, ExactSoFar, ResultCode
 from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, Wiring, cut, key_of
 from hwsim.prove.symbolic import Truth, paths
 from hwsim.prove.terms import constant, is_one
-from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, RoundedSum, Unit
+from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, PairwiseSum, RoundedSum, Unit
 from hwsim.spec.sums import ExactSubgroup
 
 ADDEND, LATE, SPECIAL, TOTAL, CODE = ("addend",), ("late addend",), ("special",), ("total",), ("code",)
@@ -170,16 +170,17 @@ class Level:
     kind: str
 
 
-def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wiring:
+def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level], chains: int) -> Wiring:
     """The wiring of rounded additions, as the levels of the RTL have them.
 
-    There the addend, or a zero, is the state `sum`.
+    There the addend, or a zero, is the state `sum`, and the +0 that each chain begins with a state of its own.
     """
 
     def term(code: Key) -> Key:
         return code if fused and code in terms else ("term", code)
 
     state: dict[str, Key] = {f"product{place}": one if fused else ("rounded", *one) for place, one in enumerate(terms)}
+    state |= {f"chain{chain}": ("zero",) for chain in range(chains)}
     state["sum"] = ("start",)
     by_operands: dict[tuple[Key, Key], StepCall] = {}
     for place, one in enumerate(levels):
@@ -192,9 +193,11 @@ def additions(terms: Sequence[Key], fused: bool, levels: Sequence[Level]) -> Wir
         match name, of:
             case "combine_specials", [_]:
                 return UNUSED  # each addition has its own
+            case "addend_term", [] if chains:
+                return StepCall(term(("zero",)), "chain zero")
             case "addend_term", [code] if code in codes:
                 return StepCall(term(code), "sum term")
-            case "add", [(one,)] if one == ADDEND:
+            case "add", [(one,)] if one in (ADDEND, term(("zero",))):
                 return StepCall(("start",), "round addend")
             case "add", [(one,)] if one in terms and not fused:
                 return StepCall(("rounded", *one), "round product")
@@ -262,7 +265,8 @@ def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
     groups = [tuple(terms), (*terms, ADDEND), (*terms, ("so far",))]
     match unit.sum:
         case RoundedSum() as rule:
-            return joined(additions(terms, rule.product == "fused", levels), front, parts, addends)
+            chains = (rule.chains or 0) if isinstance(rule, PairwiseSum) else 0
+            return joined(additions(terms, rule.product == "fused", levels, chains), front, parts, addends)
         case ExactSum():
             method = exactly(groups)
         case EvenOddSum():

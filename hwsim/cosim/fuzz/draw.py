@@ -140,6 +140,7 @@ AFTER = ("none", "none", "late", "promotion")  # what comes after a group's sum
 FIRST = ("scales", "a", "b")  # what a promotion with scales multiplies first
 MOST_CONTEXTS = 4
 TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
+CHAINED = 0.4  # the share of trees without parts that add the sums of chains
 RARE = 0.2  # the share of units with something of `OUTSIZE`
 OUTSIZE = ("lanes", "groups", "window", "limits", "f64")
 MOST_OUTSIZE_CONTEXTS = 16
@@ -180,6 +181,7 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
     rare = Stream(seed, "fuzz outsize", number)
     outsize = "" if size.narrow or rare.random() >= RARE else rare.choice(OUTSIZE)
     first = Stream(seed, "fuzz first", number).choice(FIRST)
+    chains = Stream(seed, "fuzz chains", number)
     while True:
         # These first, so that each is as frequent as it is meant to be, however many rules go with it.
         method, after = stream.choice(METHODS), stream.choice(AFTER)
@@ -188,6 +190,7 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
                 keys = {**drawer.keys(method, after), "unit": f"fuzz-{seed}-{number}"}
                 if keys.get("promotion", {}).get("operation") == "fma":
                     keys["promotion"]["first"] = first
+                _with_chains(keys, chains)
                 unit = Unit.model_validate(_enlarged(keys, outsize, rare))
             except (ValidationError, InputError):
                 continue
@@ -252,6 +255,13 @@ def _enlarged(keys: Keys, outsize: str, rare: Stream) -> Keys:
                 if part is not None and part.get(key, "none") != "none" and rare.random() < 0.7:
                     part[key] = "f64"
     return keys
+
+
+def _with_chains(keys: Keys, chains: Stream) -> None:
+    """Let some trees add the sums of chains."""
+    rule, lanes = keys["sum"], keys["instruction"]["lanes"]
+    if rule["method"] == "pairwise" and "subgroup" not in rule and chains.random() < CHAINED:
+        rule["chains"] = chains.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
 
 
 def modes_of(drawn: DrawnUnit) -> ModalUnit | None:
