@@ -77,7 +77,9 @@ class Maximum(DatapathStep):
 
     def __init__(self, n: WindowRanges, before: StructLayout):
         self.n = n
-        kept = {name: shape for name, shape in before.members.items() if not name.startswith("maxima")}
+        kept = {
+            name: shape for name, shape in before.members.items() if name != "low" and not name.startswith("maxima")
+        }
         makes = n.in_windows("max_exp", signed_shape(*n.max_exp)) | (n.in_windows("any", 1) if n.combined else {})
         super().__init__("maximum", before, StructLayout({**kept, **makes}), makes)
 
@@ -115,6 +117,8 @@ class Maximum(DatapathStep):
         if self.n.sums_addend:
             addend = self.i.addend
             counts, exp = addend.there if self.n.counting else addend.sig.any(), addend.exp
+            if self.n.skips_low:
+                counts &= ~self.i.low
         if floor is None:
             return counts, exp
         return Const(1), Mux(counts & (exp > floor), exp, floor)
@@ -184,8 +188,8 @@ class Distance(DatapathStep):
             distance = self._near(m, top, term.exp, lane) if small else self._far(m, top, term.exp, len(top), lane)
             m.d.comb += self.o.shifts[lane].eq(distance)
         if n.sums_addend:
-            bits = (n.max_exp[1] - n.addend_exp[0]).bit_length()
-            distance = self._far(m, self.i.max_exp, self.i.addend.exp, bits, n.terms)
+            bits = (n.max_exp[1] - n.addend_exp[0] + n.reach).bit_length()
+            distance = self._far(m, self.i.max_exp, self.i.addend.exp - n.reach, bits, n.terms)
             m.d.comb += self.o.shifts[n.terms].eq(distance)
 
     def _far(self, m: Module, largest: Value, exp: Value, bits: int, lane: int) -> Value:
@@ -217,7 +221,8 @@ class Distance(DatapathStep):
 
 def shifter(n: WindowRanges, at: int) -> Shifter:
     """The shifter that moves a term, or the addend, into the window."""
-    sizes = (n.term_sig_bits, n.term_fraction_bits), (n.addend_fraction_bits + 1, n.addend_fraction_bits)
+    # An addend that may stand above max_exp counts as one of a lower exponent, and more bits above its point.
+    sizes = (n.term_sig_bits, n.term_fraction_bits), (n.addend_fraction_bits + 1, n.addend_fraction_bits - n.reach)
     bits, fraction_bits = sizes[at == n.terms]
     place = max(n.fraction_bits, fraction_bits)
     return Shifter(place - fraction_bits + bits, n.distance_bits, place - n.fraction_bits, n.rule.term_lost)

@@ -25,7 +25,6 @@ from hwsim.spec import (
     implemented,
     of_modes,
 )
-from hwsim.spec.sums import ExactSubgroup
 from hwsim.spec.support import in_beats
 
 # Of a unit, its cuts, and whether factors are decoded apart: from the operands and what is carried from the group
@@ -61,11 +60,6 @@ def _lacks(unit: Unit) -> Iterator[str]:
             yield f"operands.{side}: {fmt.name}, a table of more than {MOST_TABLE_BITS} bits,"
     if type(unit.sum) not in METHODS:
         yield f"sum.method: {unit.sum.method}"
-    if isinstance(unit.subgroup, ExactSubgroup):
-        if unit.subgroup.low_lanes is not None:
-            yield f"sum.subgroup.low_lanes: {unit.subgroup.low_lanes}"
-        if unit.subgroup.low_addend != "count":
-            yield f"sum.subgroup.low_addend: {unit.subgroup.low_addend}"
 
 
 def _unseen(unit: Unit) -> Iterator[str]:

@@ -24,9 +24,10 @@ from hwsim.rtl.numbers import (
 )
 from hwsim.rtl.products import FloatDecode, addend_code, decode_factors, lane_products, scale_exponents
 from hwsim.rtl.step import DatapathStep
-from hwsim.rtl.windows import PartRanges, decode_scales, drive_part
+from hwsim.rtl.windows import PartRanges, decode_scales, drive_low_parts, drive_part
 from hwsim.spec import AlignedSum, EvenOddSum, LateInWindow, Specified, WindowSum
 from hwsim.spec.implementation import one_plain_window
+from hwsim.spec.sums import ExactSubgroup
 
 
 class WindowRanges(ProductRanges):
@@ -37,7 +38,8 @@ class WindowRanges(ProductRanges):
     names: what the fields of each window end with. sums_addend: whether an addend, or +0 in its place, is a term of the
     window. late: the window of a late addend, or None. zero_sign: whether a sum of zero brings a sign.
     counting: whether zeros count. flagged: whether a bit of a term says that it is other than zero, and zeros have
-    exponents: else a term whose exponent is 0 is none.
+    exponents: else a term whose exponent is 0 is none. low: whether a term's part may be of two sizes, or an addend
+    have no say in max_exp, as the addend has it; reach: how far above max_exp that then may be.
     Raises TypeError for a unit whose method has no window, and for a result or an addend that is not a float.
     """
 
@@ -55,6 +57,9 @@ class WindowRanges(ProductRanges):
         self.counting, self.zero_sign = rule.zero_terms == "count", rule.zero == "ieee"
         self.subgroup, self.flagged = unit.subgroup, self.counting or unit.subgroup is not None
         self.parts = None if unit.subgroup is None else PartRanges(self, unit.subgroup)
+        self.low = self.parts is not None and self.parts.low
+        self.skips_low = isinstance(unit.subgroup, ExactSubgroup) and unit.subgroup.low_addend == "skip"
+        self.reach = 0 if self.parts is None else self.parts.reach
         self._terms()
         self._exponents()
         self._window()
@@ -91,7 +96,7 @@ class WindowRanges(ProductRanges):
 
         A term is less than 2^term_top times the power of two that its exponent stands for.
         """
-        return max(1, self.term_most.bit_length() - self.term_fraction_bits)
+        return max(1 + self.reach, self.term_most.bit_length() - self.term_fraction_bits)
 
     def of_window(self, window: int) -> list[int]:
         """The places of a window's terms, the addend's last: those of several windows take turns."""
@@ -200,7 +205,7 @@ class WindowRanges(ProductRanges):
     def _window(self) -> None:
         term = self.most_in_window(self.term_most, self.term_fraction_bits)
         bits = self.addend_fraction_bits
-        addend = self.most_in_window((2 << bits) - 1, bits) if self.sums_addend else 0
+        addend = self.most_in_window((2 << bits) - 1, bits - self.reach) if self.sums_addend else 0
         self.aligned_most = max(term, addend)
         self.sum_most = -(-self.terms // len(self.names)) * term + addend
 
@@ -356,7 +361,7 @@ class Multiply(DatapathStep):
         exp = unsigned(n.term_exp[1].bit_length())
         term = StructLayout({"sign": 1, "exp": exp, "sig": unsigned(n.term_sig_bits), **nonzero})
         kept = {name: before.members[name] for name in (*n.addend_fields(), "special")}
-        makes = {"zero_sign": 1} if n.zero_sign else {}
+        makes = ({"zero_sign": 1} if n.zero_sign else {}) | ({"low": 1} if n.low else {})
         o = StructLayout({"terms": ArrayLayout(term, n.terms), **kept, **makes})
         before = StructLayout({**joining(n), **before.members})
         super().__init__("multiply", before, o, {"terms", "special", *makes})
@@ -378,6 +383,9 @@ class Multiply(DatapathStep):
                 m.d.comb += [to.sign.eq(product.term.sign), to.exp.eq(exp), to.sig.eq(product.term.sig)]
                 if n.flagged:
                     m.d.comb += to.nonzero.eq(product.term.sig.any())
+        elif n.low:
+            low, every = drive_low_parts(m, n.parts, list(zip(products, exps, strict=True)), i, list(self.o.terms))
+            m.d.comb += self.o.low.eq(low)
         else:
             lanes = list(zip(products, exps, strict=True))
             every = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, assert_never
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -137,12 +137,19 @@ PRODUCT = 2  # the least exponent of a product, of factors that count from 1
 class PartRanges:
     """The ranges of sums of parts: (-1)^sign * sig * 2^(exp - bias - fraction_bits).
 
-    scales: the formats of scales that multiply the sums. count: of parts in a group. exp: the ends of exponents.
+    scales: the formats of scales that multiply the sums. lanes: of a part; of the smallest, where they may be of two
+    sizes. count: of parts in a group. exp: the ends of exponents. reach: how far above the largest exponent of the
+    parts an addend may stand that has no say in it.
     sum_most, most: the largest magnitude of a sum, and of a significand, with the scales.
     """
 
     def __init__(self, n: ProductRanges, rule: SubgroupRule):
-        self.products, self.rule, self.count = n, rule, n.lanes // rule.lanes
+        self.products, self.rule = n, rule
+        self.low = isinstance(rule, ExactSubgroup) and rule.asks_addend
+        skips = isinstance(rule, ExactSubgroup) and rule.low_addend == "skip"
+        self.reach = max(0, n.product_most - n.product_bias - 1) if skips else 0
+        self.lanes = rule.least_lanes if isinstance(rule, ExactSubgroup) else rule.lanes
+        self.count = n.lanes // self.lanes
         self.scales = n.part_scales
         fields = [FieldRange.of(fmt) for fmt in self.scales]
         self.bias, tops = sum(field.bias for field in fields), sum(field.most for field in fields)
@@ -214,6 +221,19 @@ def decode_scales(m: Module, n: ProductRanges, i: PureInterface, o: PureInterfac
             m.d.comb += assign(getattr(o, f"scale_{side}")[block], decode.o)
 
 
+class PartSum(NamedTuple):
+    """The sum of a part, unscaled. exp: its exponent, where it has one of its own. special: what it is if not finite.
+
+    negative: whether all of its products are. some: whether any is other than zero.
+    """
+
+    total: Value
+    exp: Sequence[Value]
+    special: Mapping[str, Value]
+    negative: Value
+    some: Value
+
+
 def drive_part(
     m: Module,
     p: PartRanges,
@@ -227,7 +247,11 @@ def drive_part(
     lanes: the products of all lanes, and their exponents, zeros' too. scales: those of this part; none where none
     multiply it.
     """
-    own = lanes[at * p.rule.lanes : (at + 1) * p.rule.lanes]
+    return drive_scaled(m, p, at, _part_sum(m, p, at, lanes), scales, to)
+
+
+def _part_sum(m: Module, p: PartRanges, at: int, lanes: Sequence[tuple[LaneProduct, Value]]) -> PartSum:
+    own = lanes[at * p.lanes : (at + 1) * p.lanes]
     products = [product for product, _ in own]
     total, tops = Signal(signed_shape(-p.sum_most, p.sum_most), name=f"total{at}"), list[Value]()
     match p.rule:
@@ -239,11 +263,19 @@ def drive_part(
         case _:
             assert_never(p.rule)
     m.d.comb += total.eq(balanced(m, placed, f"subgroup{at}_level"))
-    inner = {field: Cat(product.special[field] for product in products).any() for field in SPECIAL.members}
+    special = {field: Cat(product.special[field] for product in products).any() for field in SPECIAL.members}
+    negative = Cat(product.term.sign for product in products).all()
+    return PartSum(total, tops, special, negative, Cat(product.term.sig.any() for product in products).any())
+
+
+def drive_scaled(
+    m: Module, p: PartRanges, at: int, part: PartSum, scales: Sequence[PureInterface], to: PureInterface
+) -> Value:
+    """Drive a sum, times its scales, as a term; what is special about it."""
+    total, inner = part.total, part.special
     nan = inner["nan"] | (inner["positive"] & inner["negative"])
     infinite = inner["positive"] | inner["negative"]
-    signs = Cat(product.term.sign for product in products)
-    sign = Mux(infinite, inner["negative"], Mux(total.any(), total[-1], signs.all()))
+    sign = Mux(infinite, inner["negative"], Mux(total.any(), total[-1], part.negative))
     for scale in scales:
         sign = sign ^ scale.sign
     magnitude = (total ^ total[-1].replicate(len(total)))[: len(total) - 1] + total[-1]
@@ -253,10 +285,9 @@ def drive_part(
     nans = [nan, *(scale.nan for scale in scales), *([Cat(infinities).any() & Cat(zeros).any()] if scales else [])]
     cancels: Value = Const(0)
     if p.rule.cancelled == "count":
-        some = Cat(product.term.sig.any() for product in products).any()
-        cancels = Cat(some, *(scale.sig.any() for scale in scales)).all()
+        cancels = Cat(part.some, *(scale.sig.any() for scale in scales)).all()
     special = Signal(SPECIAL, name=f"special{at}")
-    sig, exp = magnitude, sum([*tops, *(scale.bexp for scale in scales)])
+    sig, exp = magnitude, sum([*part.exp, *(scale.bexp for scale in scales)])
     for scale in scales:
         sig = sig * scale.sig
     m.d.comb += [
@@ -269,6 +300,67 @@ def drive_part(
         special.negative.eq(Cat(infinities).any() & sign),
     ]
     return special
+
+
+def drive_low_parts(
+    m: Module, p: PartRanges, lanes: Sequence[tuple[LaneProduct, Value]], i: PureInterface, to: Sequence[PureInterface]
+) -> tuple[Value, list[Mapping[str, Value]]]:
+    """Drive the sums of a group whose parts are smaller where its addend is low; that, and what is special about each.
+
+    Else the first of the smaller parts has the sum of all that are in one larger, and the others are zero.
+    """
+    low = Signal(name="low")
+    m.d.comb += low.eq(_is_low(m, p, [product for product, _ in lanes], i))
+    small, inside = [_part_sum(m, p, at, lanes) for at in range(p.count)], p.rule.lanes // p.lanes
+    specials: list[Mapping[str, Value]] = []
+    for at, part in enumerate(small):
+        total, first = Signal(part.total.shape(), name=f"chosen{at}"), not at % inside
+        whole = _whole(m, at, small[at : at + inside]) if first else None
+        m.d.comb += total.eq(Mux(low, part.total, 0 if whole is None else whole.total))
+        if whole is None:
+            chosen = part._replace(total=total, some=part.some & low)
+        else:
+            special = {flag: Mux(low, part.special[flag], whole.special[flag]) for flag in SPECIAL.members}
+            negative, some = Mux(low, part.negative, whole.negative), Mux(low, part.some, whole.some)
+            chosen = PartSum(total, part.exp, special, negative, some)
+        found = drive_scaled(m, p, at, chosen, p.scales_of(i, at), to[at])
+        specials.append({flag: found[flag] if first else found[flag] & low for flag in SPECIAL.members})
+    return low, specials
+
+
+def _whole(m: Module, at: int, parts: Sequence[PartSum]) -> PartSum:
+    """The sum of parts that are added before they are scaled."""
+    total = Signal(parts[0].total.shape(), name=f"whole{at}")
+    m.d.comb += total.eq(balanced(m, [part.total for part in parts], f"whole{at}_level"))
+    special = {flag: Cat(part.special[flag] for part in parts).any() for flag in SPECIAL.members}
+    negative, some = Cat(part.negative for part in parts).all(), Cat(part.some for part in parts).any()
+    return PartSum(total, (), special, negative, some)
+
+
+def _is_low(m: Module, p: PartRanges, products: Sequence[LaneProduct], i: PureInterface) -> Value:
+    """A flag that the addend's exponent is below some product's, its scales counted, or that it is no number.
+
+    A product counts that is a number other than zero, under scales that are.
+    """
+    counts, below, inside = list[Value](), list[Value](), p.rule.lanes // p.lanes
+    bits = products[0].term.exp.shape().width
+    for at in range(0, p.count, inside):
+        scales = p.scales_of(i, at)
+        own = products[at * p.lanes : (at + inside) * p.lanes]
+        # That of a zero is 0, and no other's is.
+        exps = [product.term.exp & (~_any_flag(product.special)).replicate(bits) for product in own]
+        room = i.addend.exp + p.products.product_bias - sum(scale.bexp for scale in scales)
+        least = Signal(bits, name=f"below{at}")  # above it an exponent is above the addend's
+        m.d.comb += least.eq(Mux(room < 0, 0, Mux(room >= 1 << bits, -1, room)))
+        scaled = Cat(scale.sig.any() & ~(scale.nan | scale.inf) for scale in scales).all()
+        counts.append(Cat(exp.any() for exp in exps).any() & scaled)
+        below.append(Cat(exp > least for exp in exps).any() & scaled)
+    is_number = i.addend.sig.any() & ~_any_flag(i.special)
+    return Mux(is_number, Cat(below).any(), Cat(counts).any())
+
+
+def _any_flag(special: PureInterface) -> Value:
+    return Cat(getattr(special, flag) for flag in SPECIAL.members).any()
 
 
 def _placed(m: Module, p: PartRanges, at: int, products: Sequence[LaneProduct], total: Signal) -> list[Value]:

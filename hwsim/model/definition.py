@@ -35,6 +35,7 @@ from hwsim.model.scales import (
     Subgroup,
     SubgroupScales,
     group_scales,
+    is_low,
     subgroup_sums,
 )
 from hwsim.model.terms import Term, addend_term, factor, limited, positive_zero, product
@@ -230,7 +231,7 @@ class Definition:
         scales, parts = (lanes.scale_a, lanes.scale_b), tuple[Subgroup, ...]()
         match self._scales:
             case SubgroupScales() as scaled:
-                low = scaled.rule.asks_addend and scaled.is_low(products, *scales, addend)
+                low = scaled.rule.asks_addend and is_low(products, *scaled.decoded(*scales), addend)
                 parts = scaled.subgroups(products, *scales, low)
             case ProductScales() | None:
                 parts = () if self._sums is None else self._sums.subgroups(products, *scales)

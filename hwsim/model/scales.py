@@ -64,19 +64,11 @@ class SubgroupScales(NamedTuple):
             for i in range(0, len(products), lanes)
         )
 
-    def is_low(
-        self, products: Sequence[Term], scale_a: Sequence[int], scale_b: Sequence[int], addend: Term | None
-    ) -> bool:
-        """True if the addend is zero, or its exponent below that of a product other than zero, scales counted.
-
-        A product under a scale of zero is zero.
-        """
-        scales = [(unpack(self.a, x), unpack(self.b, y)) for x, y in zip(scale_a, scale_b, strict=True)]
-        largest = greatest(
-            (term.exp + x.exp + y.exp, term.is_number and x.sig != 0 and y.sig != 0)
-            for term, (x, y) in zip(products, scales, strict=True)
-        )
-        return largest is not None and (addend is None or not addend.is_number or addend.exp < largest)
+    def decoded(
+        self, scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> tuple[tuple[Fields, ...], tuple[Fields, ...]]:
+        """The scales of every lane."""
+        return tuple(unpack(self.a, code) for code in scale_a), tuple(unpack(self.b, code) for code in scale_b)
 
     def subgroup(
         self, products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int
@@ -92,6 +84,20 @@ class SubgroupScales(NamedTuple):
                 return part._replace(term=part.term._replace(cls=Class.NORMAL)) if cancels else part
             case _:
                 assert_never(self.rule.cancelled)
+
+
+def is_low(
+    products: Sequence[Term], scale_a: Sequence[Fields], scale_b: Sequence[Fields], addend: Term | None
+) -> bool:
+    """True if the addend is zero, or its exponent below that of a product other than zero, scales counted.
+
+    A product under a scale of zero is zero. scale_a, scale_b: of each product.
+    """
+    largest = greatest(
+        (term.exp + x.exp + y.exp, term.is_number & (x.sig != 0) & (y.sig != 0))
+        for term, x, y in zip(products, scale_a, scale_b, strict=True)
+    )
+    return largest is not None and (addend is None or not addend.is_number or addend.exp < largest)
 
 
 def subgroup(products: Sequence[Term], scale_a: Fields, scale_b: Fields, scale_fraction_bits: int) -> Subgroup:

@@ -14,6 +14,7 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -23,7 +24,7 @@ from hwsim.model import definition, late, methods, rounding, scales, terms
 from hwsim.model.rounding import ResultRounding, Rounded
 from hwsim.model.terms import AlignedTerms
 from hwsim.prove.symbolic import Truth, given_function
-from hwsim.prove.terms import constant, is_one
+from hwsim.prove.terms import Term, constant, is_one
 
 Key = tuple[Any, ...]
 
@@ -182,7 +183,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "unpack": unpack, "addend_term": terms.addend_term, "positive_zero": terms.positive_zero,
     "combine_specials": rounding.combine_specials, "max_exponent": terms.max_exponent, "align": terms.align,
     "any_lost": terms.any_lost, "cut_sum": methods.cut_sum, "combine": methods.combine,
-    "exact_sum": rounding.exact_sum, "total_term": methods.total_term, "add": rounding.add,
+    "is_low": scales.is_low, "exact_sum": rounding.exact_sum, "total_term": methods.total_term, "add": rounding.add,
     "late_window": late.late_window, "flushed_code": rounding.flushed_code, "exact_product": late.exact_product,
 }  # fmt: skip
 CLASSES: Mapping[str, tuple[type, str]] = {
@@ -237,6 +238,16 @@ def _called(handler: Handler, name: str) -> Callable[..., Any]:
 def fork(name: str) -> bool:
     """Return an unknown truth, of which both answers are followed."""
     return bool(Truth(is_one(constant(f"composition.{name}", 1))))
+
+
+@cache
+def _low() -> Term:
+    return is_one(constant("composition.low", 1))
+
+
+def addend_is_low() -> bool:
+    """Return the unknown truth that a group's addend is low: one answer on a path. Both are followed."""
+    return bool(Truth(_low()))
 
 
 def key_of(what: Any) -> Key | None:
@@ -324,6 +335,8 @@ def answer(name: str, args: tuple[Any, ...], met: StepCall, fork: Callable[[str]
     match name:
         case "combine_specials":
             return token if met.sure or fork(_in_words(met.key)) else None
+        case "is_low":
+            return addend_is_low()
         case "max_exponent":
             return None if fork(_in_words(met.key)) else integer(*met.key)
         case "align":

@@ -13,6 +13,7 @@ from hwsim.prove.circuits import Circuit, datapath_circuits, fixed
 from hwsim.prove.claims import AnyClaim, Claim, DatapathClaims, StepCircuits, StructuralClaim, each, exactly, holds
 from hwsim.prove.exact import ExactClaims
 from hwsim.prove.latewindow import LateWindowClaims
+from hwsim.prove.lowaddend import LowAddendClaims
 from hwsim.prove.rounded import RoundedSumClaims
 from hwsim.prove.subgroups import SubgroupClaims
 from hwsim.prove.symbolic import Integer, as_integer, bits_for, paths
@@ -36,7 +37,7 @@ from hwsim.spec import (
 )
 from hwsim.spec.implementation import one_plain_window
 from hwsim.spec.ranges import span_of
-from hwsim.spec.sums import WindowSubgroup
+from hwsim.spec.sums import ExactSubgroup, WindowSubgroup
 
 MODE = "i__mode"
 
@@ -134,6 +135,8 @@ Claims = Callable[[Unit, Sequence[str], Mapping[str, Circuit]], DatapathClaims]
 def _windows(unit: Unit) -> Claims:
     if isinstance(unit.late, LateInWindow):
         claims: type[WindowClaims] = LateWindowClaims
+    elif isinstance(unit.subgroup, ExactSubgroup) and unit.subgroup.asks_addend:
+        return lambda unit, cuts, steps: LowAddendClaims(unit, cuts, StepCircuits.joined(steps))
     elif unit.subgroup is not None:
         claims = SubgroupClaims
     else:
@@ -176,6 +179,8 @@ def _lacks(unit: Unit) -> Iterator[str]:
         yield "sum.subgroup beside late.operation: window"
     if unit.subgroup is not None and unit.subgroup.lanes == 1:
         yield "sum.subgroup.lanes: 1"
+    if isinstance(unit.subgroup, ExactSubgroup) and unit.subgroup.low_lanes == 1:
+        yield "sum.subgroup.low_lanes: 1"
     if isinstance(unit.subgroup, WindowSubgroup):
         yield "sum.subgroup.method: aligned"
     if unit.subgroup is not None and isinstance(unit.sum, ExactSum | RoundedSum):

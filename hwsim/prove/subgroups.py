@@ -26,9 +26,25 @@ NEAR = 8  # how far the exponents lie apart of which the model's own sum is foll
 
 
 class SubgroupClaims(WindowClaims):
-    """All claims about the datapath of a unit that aligns scaled sums of products."""
+    """All claims about the datapath of a unit that aligns scaled sums of products.
+
+    low: where parts are smaller beside a low addend, or it has no say in max_exp: whether the claims are of such a
+    group; None where an addend has no say.
+    """
+
+    low: bool | None = None
+
+    @cached_property
+    def _places(self) -> range:
+        """The terms of the RTL that have the sums of parts; the others are zero."""
+        assert self.n.parts is not None
+        return range(0, self.n.terms, self.n.parts.rule.lanes // self.n.parts.lanes if self.low is False else 1)
 
     def _products(self) -> Iterator[AnyClaim]:
+        yield from self._decoded_operands()
+        yield from self._parts()
+
+    def _decoded_operands(self) -> Iterator[AnyClaim]:
         for side in SIDES:
             yield self._factor(side)
         for side, fmt in zip(SIDES, self.n.scale_formats, strict=True):
@@ -42,18 +58,20 @@ class SubgroupClaims(WindowClaims):
         yield StructuralClaim(
             "lanes: decoded", "every lane and every block decodes alike", f"{self.n.lanes} lanes", self._decoded_alike
         )
+
+    def _parts(self) -> Iterator[AnyClaim]:
         yield self._placed()
         yield StructuralClaim(
             "lanes: placed", "every lane places its product alike", f"{self.n.lanes} lanes", self._placed_alike
         )
         yield StructuralClaim(
-            "subgroups: sum", "a subgroup's total is the sum of its products, exactly", f"{self.n.terms} subgroups",
-            self._are_sums,
+            "subgroups: sum", "a subgroup's total is the sum of its products, exactly",
+            f"{len(self._places)} subgroups", self._are_sums,
         )  # fmt: skip
         yield self._no_cancelling()
         yield self._scaled()
         yield StructuralClaim(
-            "subgroups: alike", "every subgroup is scaled alike", f"{self.n.terms} subgroups", self._scaled_alike
+            "subgroups: alike", "every subgroup is scaled alike", f"{len(self._places)} subgroups", self._scaled_alike
         )
         yield self._all_flags()
 
@@ -65,7 +83,7 @@ class SubgroupClaims(WindowClaims):
 
     @property
     def _length(self) -> int:
-        return self.n.lanes // self.n.terms
+        return self.n.lanes // len(self._places)
 
     def _lanes_of(self, at: int) -> range:
         return range(at * self._length, (at + 1) * self._length)
@@ -78,7 +96,7 @@ class SubgroupClaims(WindowClaims):
             by |= {ports[f"i__{side}__{first}__{field}"]: ports[f"i__{side}__{lane}__{field}"]
                    for side in SIDES for field in FIELDS}  # fmt: skip
         for side, blocks in zip(SIDES, self.n.scale_blocks, strict=True):
-            block = at * blocks // self.n.terms
+            block = at * blocks // len(self._places)
             by |= {
                 ports[f"i__scale_{side}__0__{field}"]: ports[f"i__scale_{side}__{block}__{field}"] for field in FIELDS
             }
@@ -105,12 +123,12 @@ class SubgroupClaims(WindowClaims):
         for name, port in self.front.multiply.inputs.items():
             words = name.split("__")
             lanes[port.id()] = frozenset([int(words[2])]) if words[1] in SIDES else frozenset([-1])
-        return [self._adder(index, lanes) for index in range(self.n.terms)]
+        return [self._adder(index, lanes) for index in range(len(self._places))]
 
     def _adder(self, at: int, lanes: Mapping[int, frozenset[int]]) -> tuple[Term, dict[int, Term]]:
         wanted, of = frozenset(self._lanes_of(at)), dict[int, frozenset[int]]()
         top = None
-        for node in children_first(self.front.multiply.outputs[f"o__terms__{at}__sig"]):
+        for node in children_first(self.front.multiply.outputs[f"o__terms__{self._places[at]}__sig"]):
             of[node.id()] = lanes.get(node.id(), frozenset()).union(*(of[child.id()] for child in node.children()))
             if top is None and node.kind() == Kind.BV_ADD and of[node.id()] == wanted:
                 top = node
@@ -312,10 +330,10 @@ class SubgroupClaims(WindowClaims):
         )  # fmt: skip
 
     def _scaled_alike(self) -> bool:
-        for index in range(1, self.n.terms):
+        for index, place in enumerate(self._places):
             by = self._moved(index) | {self._totals[0]: self._totals[index]}
             for field in self._fields:
-                if substituted(self._cut[f"o__terms__0__{field}"], by) != self._cut[f"o__terms__{index}__{field}"]:
+                if substituted(self._cut[f"o__terms__0__{field}"], by) != self._cut[f"o__terms__{place}__{field}"]:
                     return False
         return True
 
@@ -333,7 +351,7 @@ class SubgroupClaims(WindowClaims):
                     conditions["negative"].append(both(path.condition, minus))
                     conditions["positive"].append(both(path.condition, negated(minus)))
         everything, every = list(known), dict[str, list[Term]]()
-        for index in range(self.n.terms):
+        for index in range(len(self._places)):
             by = self._moved(index) | {self._totals[0]: self._totals[index]}
             everything += [substituted(term, by) for term in known] if index else []
             for flag in SPECIAL:

@@ -812,7 +812,8 @@ class WindowClaims(FactorClaims[WindowRanges]):
             (n.term_exp[0], n.term_fraction_bits),
             *([(self.n.addend_exp[0], self.n.addend_fraction_bits)] if n.sums_addend else []),
         ]
-        low, high = -bits, max(n.max_exp[1] - least + fraction_bits for least, fraction_bits in spans) - bits
+        low = -bits - n.reach
+        high = max(n.max_exp[1] - least + fraction_bits for least, fraction_bits in spans) - bits
         most = max(n.term_most, (2 << self.n.addend_fraction_bits) - 1 if n.sums_addend else 0)
         sigs, shifts = constant("trailing.sig", most.bit_length()), constant("trailing.shift", bits_for(low, high))
         sig, shift = Integer.unsigned(sigs), Integer.signed(shifts)

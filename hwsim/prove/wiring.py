@@ -11,12 +11,24 @@ from typing import Any
 
 from hwsim.model.definition import ZERO, Definition, GroupOperands
 from hwsim.model.methods import AddendToCome, ExactSoFar, ResultCode
-from hwsim.prove.composition import Key, ModelCall, Recorder, StepCall, Token, Unmet, Wiring, cut, key_of
+from hwsim.prove.composition import (
+    Key,
+    ModelCall,
+    Recorder,
+    StepCall,
+    Token,
+    Unmet,
+    Wiring,
+    addend_is_low,
+    cut,
+    key_of,
+)
 from hwsim.prove.symbolic import Truth, paths
 from hwsim.prove.terms import constant, is_one
 from hwsim.spec import EvenOddSum, ExactSum, LateInWindow, PairwiseSum, RoundedSum, Unit
 from hwsim.spec.sums import ExactSubgroup
 
+LOW = ("low",)
 ADDEND, LATE, SPECIAL, TOTAL, CODE = ("addend",), ("late addend",), ("special",), ("total",), ("code",)
 UNUSED = StepCall(("nothing in the RTL",))
 
@@ -51,57 +63,78 @@ def addends(name: str, of: Sequence[Key]) -> StepCall | None:
     return None
 
 
-def parts_of(unit: Unit) -> tuple[Wiring, list[Key]]:
-    """The wiring of the terms that are summed, and these in order: products, or the sums of parts of them."""
+def parts_of(unit: Unit) -> tuple[Wiring, list[Key], list[Key]]:
+    """The wiring of the terms that are summed, and these in order: products, or the sums of parts of them.
+
+    Last those beside a low addend, of smaller parts; empty where an addend has no say in that.
+    """
     products: list[Key] = [("product", lane) for lane in range(unit.instruction.lanes)]
-    if not isinstance(unit.subgroup, ExactSubgroup):
-        return lambda name, of: None, products
-    length = unit.subgroup.lanes
+    rule = unit.subgroup
+    if not isinstance(rule, ExactSubgroup):
+        return lambda name, of: None, products, []
+    kinds = [("part", rule.lanes), *([("low part", rule.least_lanes)] if rule.asks_addend else [])]
+    decoded = [[("decoded", f"scale {side}", lane) for lane in range(len(products))] for side in "ab"]
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
-        match name, of:
+        match name, list(of):
+            case "is_low", [every, *scales, last] if last == ADDEND:
+                return StepCall(LOW, "low") if [every, *scales] == [*map(tuple, [products, *decoded])] else None
+            case "is_low", every if every == [*map(tuple, [products, *decoded])]:
+                return StepCall(LOW, "low of none")
             case "part" | "scaled part", [part, *scales]:
-                first = products.index(part[0])
-                decoded = [("decoded", f"scale {side}", first) for side in "ab"]
-                if part == tuple(products[first : first + length]) and scales in ([], decoded):
-                    return StepCall(("part", first // length), "part")
+                (kind, length), first = kinds[rule.asks_addend and addend_is_low()], products.index(part[0])
+                own = [side[first] for side in decoded]
+                if part == tuple(products[first : first + length]) and first % length == 0 and scales in ([], own):
+                    return StepCall((kind, first // length), "part")
         return None
 
-    return wiring, [("part", index) for index in range(len(products) // length)]
+    terms: list[list[Key]] = [[(kind, at) for at in range(len(products) // length)] for kind, length in kinds]
+    return wiring, terms[0], terms[1] if rule.asks_addend else []
 
 
-def added(terms: Sequence[Key]) -> Key:
-    """The sum of aligned terms."""
-    return ("sum", *sorted((("aligned", *term) for term in terms), key=str))
+def added(terms: Sequence[Key], top: int | None = None) -> Key:
+    """The sum of aligned terms. top: of how many terms the exponent is that they are aligned to."""
+    of = () if top is None else (top,)
+    return ("sum", *sorted((("aligned", *term, *of) for term in terms), key=str))
 
 
-def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]]) -> Wiring:
-    """The wiring of one window, of the terms with an addend or without, as groups may have them."""
-    top = ("sum", ("max_exp",))
+def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]], skips: bool = False) -> Wiring:
+    """The wiring of one window, of the terms with an addend or without, as groups may have them.
+
+    skips: whether an addend has no part in the largest exponent.
+    """
+    highest = {every: tuple(terms) if skips else every for every in groups}  # the terms that have one, by those summed
+    tops = {("sum", ("max_exp", len(of))): len(of) for of in highest.values()}
+    windows = {
+        ("window", ("sum", ("max_exp", len(of))), added(every, len(of))): every for every, of in highest.items()
+    }
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:
             case "combine_specials", [every] if every in groups:
                 return StepCall(SPECIAL, "special")
-            case "max_exponent", [every] if every in groups:
-                return StepCall(("max_exp",), "max_exp")
-            case "align", [term, exp] if exp == top and term in (*terms, ADDEND):
-                return StepCall(("aligned", *term), "align")
-            case "cut_sum", [("window", exp, total)] if exp == top and total in map(added, groups):
-                return StepCall(("cut", total), "cut")
-            case "any_lost", [every, ("window", exp, total)] if (
-                exp == top and every in groups and total == added(every)
-            ):
+            case "max_exponent", [every] if every in highest.values():
+                return StepCall(("max_exp", len(every)), "max_exp")
+            case "align", [term, exp] if exp in tops and term in (*terms, ADDEND):
+                return StepCall(("aligned", *term, tops[exp]), "align")
+            case "cut_sum", [window] if window in windows:
+                return StepCall(("cut", window[2]), "cut")
+            case "any_lost", [every, window] if windows.get(window) == every:
                 return StepCall(("lost",), "any_lost")
-            case "total_term", [total, exp, every] if (
-                exp == top and every in groups and (total in (added(every), ("sum", ("cut", added(every)))))
-            ):
+            case "total_term", [("sum", ("cut", total)), exp, every] if windows.get(("window", exp, total)) == every:
+                return StepCall(TOTAL, "total")
+            case "total_term", [total, exp, every] if windows.get(("window", exp, total)) == every:
                 return StepCall(TOTAL, "total")
             case "total_term", [every] if every in groups:
                 return StepCall(TOTAL, "total of nothing")
         return None
 
     return wiring
+
+
+def by_addend(low: Wiring, other: Wiring) -> Wiring:
+    """The wiring of a window where the addend is low, and of another where it is not."""
+    return lambda name, of: (low if addend_is_low() else other)(name, of)
 
 
 def halved(terms: Sequence[Key]) -> Wiring:
@@ -259,22 +292,31 @@ def joined(*wirings: Wiring) -> Wiring:
     return wiring
 
 
+def groups_of(unit: Unit, terms: Sequence[Key]) -> list[tuple[Key, ...]]:
+    """What groups may sum: the terms and an addend, and the terms alone where there may be none."""
+    alone = unit.operands.addend is None or isinstance(unit.sum, EvenOddSum)
+    return [(*terms, ADDEND), *([tuple(terms)] if alone else [])]
+
+
 def wiring_of(unit: Unit, levels: Sequence[Level] = ()) -> Wiring:
     """The wiring of a unit's groups. levels: of rounded additions, as the RTL has them."""
-    parts, terms = parts_of(unit)
-    groups = [tuple(terms), (*terms, ADDEND), (*terms, ("so far",))]
+    parts, terms, low = parts_of(unit)
+    groups = groups_of(unit, terms)
     match unit.sum:
         case RoundedSum() as rule:
             chains = (rule.chains or 0) if isinstance(rule, PairwiseSum) else 0
             return joined(additions(terms, rule.product == "fused", levels, chains), front, parts, addends)
         case ExactSum():
-            method = exactly(groups)
+            method = exactly([tuple(terms), (*terms, ADDEND), (*terms, ("so far",))])
         case EvenOddSum():
             method = halved(terms)
         case _:
-            method = windowed(terms, groups[:2])
+            method = windowed(terms, groups)
+            if isinstance(unit.subgroup, ExactSubgroup) and low:
+                skips = unit.subgroup.low_addend == "skip"
+                method = by_addend(windowed(low, groups_of(unit, low), skips), method)
     if isinstance(unit.late, LateInWindow):
-        return joined(late_window(joined(method, parts, front), groups[:2]))
+        return joined(late_window(joined(method, parts, front), groups))
     return joined(method, rounds, parts, front, addends)
 
 

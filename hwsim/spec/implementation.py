@@ -14,6 +14,7 @@ from hwsim.spec.sparse import AnyUnit, dense_of
 from hwsim.spec.sums import (
     AlignedSum,
     EvenOddSum,
+    ExactSubgroup,
     ExactSum,
     LateAdd,
     LateInWindow,
@@ -74,9 +75,9 @@ def _window_terms(unit: Specified) -> int:
 
 
 def parts_of_group(unit: Specified) -> int:
-    """The terms of a group beside its addend: its products, or the sums of its parts."""
-    lanes = unit.instruction.lanes
-    return lanes if unit.subgroup is None else lanes // unit.subgroup.lanes
+    """The terms of a group beside its addend: its products, or the sums of its parts, of which there may be fewer."""
+    lanes, part = unit.instruction.lanes, unit.subgroup
+    return lanes if part is None else lanes // (part.least_lanes if isinstance(part, ExactSubgroup) else part.lanes)
 
 
 def _arithmetic(unit: Specified) -> list[str]:

@@ -17,6 +17,7 @@ from odd_units import ODD, unit
 
 import hwsim
 import hwsim.model
+from hwsim.cases.bins.covering import directed as directed_suite
 from hwsim.explain.candidate import changed
 from hwsim.explain.questions import BY_NAME
 from hwsim.spec import Unit, load_unit
@@ -198,14 +199,18 @@ def test_directed_cases_tell_other_rules(change: dict[str, object]) -> None:
     assert codes(other, cases, hwsim.dot) != codes(fours, cases, hwsim.dot)
 
 
-def test_both_rules_are_answers_of_a_question_and_the_rtl_refuses_one_by_name() -> None:
+def test_both_rules_are_answers_of_a_question() -> None:
     own, other = load_unit(SIXTEENS), load_unit(FOURS)
     units = {one.name: one.unit.sum for one in BY_NAME["low-addend"].candidates(own)}
     assert units["has no part in max_exp, beside sums of 4"] == other.sum
     assert units["counts in max_exp"] == own.sum and len(units) == 4
     assert other.sum in [one.unit.sum for one in BY_NAME["low-addend"].candidates(other)]
-    lacks = hwsim.supports(other, by="rtl").lacks
-    assert lacks == ("sum.subgroup.low_lanes: 4", "sum.subgroup.low_addend: skip")
+
+
+def test_the_least_cases_are_in_the_directed_suite() -> None:
+    suite = {(case.a, case.b, case.c, case.scale_a, case.scale_b) for case in directed_suite(load_unit(FOURS), 1)}
+    for case in (one.case for one in DECISIVE):
+        assert (tuple(case.a), tuple(case.b), case.c, tuple(case.scale_a), tuple(case.scale_b)) in suite
 
 
 @pytest.mark.parametrize("name", [name for name in ODD if unit(name).subgroup is not None])

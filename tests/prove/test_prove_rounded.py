@@ -16,6 +16,7 @@ from unit_keys import chained, late, odd_unit, promoted, window
 from hwsim.formats import FloatFormat, get_format
 from hwsim.model import definition
 from hwsim.model.late import promoter_of
+from hwsim.model.methods import Pairwise
 from hwsim.model.rounding import add
 from hwsim.model.terms import align
 from hwsim.prove import additions as lemmas
@@ -24,16 +25,18 @@ from hwsim.prove.additions import RoundedAddition, entering_claim
 from hwsim.prove.claims import AnyClaim
 from hwsim.prove.composition import GivenArgument, ModelCall, Unmet
 from hwsim.prove.methods import method_claims
+from hwsim.prove.rounded import levels_of
 from hwsim.prove.run import ProofOptions, prove
 from hwsim.prove.symbolic import Tailed
 from hwsim.prove.terms import true
+from hwsim.prove.wiring import composed
 from hwsim.rtl import accumulate, addition, normalize, rounded
 from hwsim.rtl import rounded as sequential
 from hwsim.rtl.accumulate import accumulation
 from hwsim.rtl.rounded import AdditionPlace
 from hwsim.spec import Unit, pipeline
 
-real_specials = addition.pair_specials
+real_specials, real_chained = addition.pair_specials, Pairwise.chained
 
 
 @cache
@@ -50,6 +53,8 @@ def small(name: str) -> Unit:
             return odd_unit("small-promoted", "e2m1", "e4m3", window(4), "e5m2", 2, k=4, **promoted(4, "f16"))
         case "chain":
             return odd_unit("small-chain", "e2m1", "e4m3", chained("sequential", "e5m2"), "f16", 2)
+        case "chains":
+            return odd_unit("small-chains", "e2m1", "e4m3", chained("pairwise", "e5m2", "rz", chains=2), "e5m2", 4)
         case _:
             rule = chained("pairwise", "e5m2", "rz", product="rounded", flush=True)
             return odd_unit("small-tree", "e2m1", "e4m3", rule, "e5m2", 5)
@@ -101,7 +106,7 @@ def test_a_unit_with_registers_inside_of_additions_is_proved(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["late", "chain", "tree", "scaled", "sum first"])
+@pytest.mark.parametrize("name", ["late", "chain", "chains", "tree", "scaled", "sum first"])
 def test_a_unit_of_rounded_additions_is_proved(name: str) -> None:
     report = prove(small(name), pipeline(small(name)), ProofOptions(seconds=120))
     assert report.proved, [f"{row.name}: {row.word}" for row in report.open]
@@ -129,6 +134,14 @@ def no_nan(x: Any, y: Any, to: Any, rounding: Any) -> list[Any]:
 
 def other_order(total: str, x: str, y: str) -> AdditionPlace:
     return AdditionPlace(total, x, {"product0": "product1", "product1": "product0"}[y])
+
+
+def odd_first(total: str, x: str, y: str) -> AdditionPlace:
+    return AdditionPlace(total, x, {"product0": "product2", "product2": "product0"}.get(y, y))
+
+
+def from_minus_zero(self: Any, m: Any) -> None:
+    m.d.comb += self.o.chain1.eq(0x80)
 
 
 def other_lane(self: Any, m: Any) -> None:
@@ -167,6 +180,8 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Patch], None]]] = {
     "a zero that is never negative": ("late", "late: x aligned", on(addition, "pair_specials", no_sign_of_zero)),
     "a NaN that is lost": ("chain", "sum and product added: special", on(addition, "pair_specials", no_nan)),
     "products in another order": ("chain", "composition: model", on(sequential, "AdditionPlace", other_order)),
+    "a chain in another order": ("chains", "composition: model", on(sequential, "AdditionPlace", odd_first)),
+    "a chain from -0": ("chains", "chains: zero", elaborated(rounded.RoundedMultiply, from_minus_zero)),
     "a sign of another lane": ("chain", "lanes: products", elaborated(rounded.RoundedMultiply, other_lane)),
     "a start that is not rounded": ("chain", "start: partial sum", elaborated(rounded.RoundedDecode, code_passed)),
     "a register without a sign": ("late", "late: register", elaborated(accumulate.AccumulateDecode, no_sign)),
@@ -191,6 +206,26 @@ def test_a_broken_addition_is_not_proved(mistake: str, monkeypatch: Patch) -> No
         return
     claim = next(claim for claim in of_adders(small(name)) if claim.name == broken)
     assert claim.decide(60).word != "proved"
+
+
+def later_first(self: Pairwise, products: Any, chains: int) -> Any:
+    return real_chained(self, [*products[chains:], *products[:chains]], chains)
+
+
+def neighbours(self: Pairwise, products: Any, chains: int) -> Any:
+    length = len(products) // chains
+    return real_chained(self, [products[i % chains * length + i // chains] for i in range(len(products))], chains)
+
+
+def one_sum(self: Pairwise, products: Any, chains: int) -> Any:
+    return real_chained(self, products, 1)
+
+
+@pytest.mark.parametrize("other", [later_first, neighbours, one_sum])
+def test_a_model_of_other_chains_is_not_proved(other: Any, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(Pairwise, "chained", other)
+    with pytest.raises(Unmet, match="no step of the RTL is `add`"):
+        composed(small("chains"), levels_of(small("chains")))
 
 
 def lemma(fmt: str = "e5m2", bits: int = 0) -> RoundedAddition:

@@ -16,6 +16,7 @@ from hwsim.cases.bins.declare import Family, Subject, declare_interface, every_u
 from hwsim.cases.bins.exponents import DISTANCES, FLOORS, REFERENCES
 from hwsim.cases.bins.fewterms import few_rows
 from hwsim.cases.bins.lostbits import LOST_BITS, STICKY
+from hwsim.cases.bins.lowaddends import low_addend_rows, of_scaled_sums
 from hwsim.cases.bins.nearties import near_rows
 from hwsim.cases.bins.operands import OPERANDS, SPECIALS, declare_pairs
 from hwsim.cases.bins.roundings import RANGES, ROUNDINGS
@@ -74,6 +75,7 @@ FAMILIES = (
     Family(every_unit, declare_smaller, laid(smaller_rows)),
     Family(every_unit, directed=laid(near_rows, few_rows)),
     Family(_other_windows, directed=laid(edge_rows)),
+    Family(of_scaled_sums, directed=laid(low_addend_rows)),
     Family(one_window, directed=(partial(_aimed, BESIDE_SOLVED),)),
     Family(not_one_window, directed=(partial(_aimed, AIMED),), rest=RANDOM, groups=MODELLED),
     Family(every_unit, declare_interface),

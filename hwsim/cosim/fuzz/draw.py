@@ -141,6 +141,7 @@ FIRST = ("scales", "a", "b")  # what a promotion with scales multiplies first
 MOST_CONTEXTS = 4
 TRIES = 300  # of a method, and of what comes after it, until a unit breaks no rule
 CHAINED = 0.4  # the share of trees without parts that add the sums of chains
+LOW = 0.5  # the share of scaled sums that a low addend changes
 RARE = 0.2  # the share of units with something of `OUTSIZE`
 OUTSIZE = ("lanes", "groups", "window", "limits", "f64")
 MOST_OUTSIZE_CONTEXTS = 16
@@ -181,7 +182,7 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
     rare = Stream(seed, "fuzz outsize", number)
     outsize = "" if size.narrow or rare.random() >= RARE else rare.choice(OUTSIZE)
     first = Stream(seed, "fuzz first", number).choice(FIRST)
-    chains = Stream(seed, "fuzz chains", number)
+    chains, low = Stream(seed, "fuzz chains", number), Stream(seed, "fuzz low addends", number)
     while True:
         # These first, so that each is as frequent as it is meant to be, however many rules go with it.
         method, after = stream.choice(METHODS), stream.choice(AFTER)
@@ -191,6 +192,7 @@ def drawn_unit(seed: int, number: int, size: Size | None = None) -> DrawnUnit:
                 if keys.get("promotion", {}).get("operation") == "fma":
                     keys["promotion"]["first"] = first
                 _with_chains(keys, chains)
+                _with_low_addend(keys, low)
                 unit = Unit.model_validate(_enlarged(keys, outsize, rare))
             except (ValidationError, InputError):
                 continue
@@ -262,6 +264,18 @@ def _with_chains(keys: Keys, chains: Stream) -> None:
     rule, lanes = keys["sum"], keys["instruction"]["lanes"]
     if rule["method"] == "pairwise" and "subgroup" not in rule and chains.random() < CHAINED:
         rule["chains"] = chains.choice([count for count in range(1, lanes + 1) if lanes % count == 0])
+
+
+def _with_low_addend(keys: Keys, low: Stream) -> None:
+    """Let a low addend change what some scaled sums are."""
+    part = keys["sum"].get("subgroup", {})
+    if keys["sum"]["method"] != "aligned" or part.get("method") != "exact" or low.random() >= LOW:
+        return
+    if low.random() < 0.5:
+        part |= {"cancelled": "count", "low_addend": "skip"}
+    lanes = part["lanes"]
+    if lanes > 1 and low.random() < 0.7:
+        part["low_lanes"] = low.choice([count for count in range(1, lanes) if lanes % count == 0])
 
 
 def modes_of(drawn: DrawnUnit) -> ModalUnit | None:
