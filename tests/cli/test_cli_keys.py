@@ -25,16 +25,13 @@ def test_the_page_has_every_section_and_the_table_every_key(run: Run) -> None:
 
 def test_a_setting_that_the_rtl_lacks_has_an_asterisk(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert "The RTL and co-simulation have every setting that the model has, but for what a [low" in readme
+    assert "The RTL and co-simulation have every setting that the model has. " in readme
 
     def lacks_jam(unit: Unit) -> Support:
         jams = getattr(unit.sum, "lost", "") == "jam"
         return Support(unit.name, "is in the model, but not in the RTL yet", ("sum.lost: jam",) if jams else ())
 
-    shown = run("units", "--keys").out
-    assert [line.split("`")[1] for line in shown.splitlines() if "\\*" in line] == [
-        "sum.subgroup.low_addend", "sum.subgroup.low_lanes",
-    ]  # fmt: skip
+    assert "\\*" not in run("units", "--keys").out
     monkeypatch.setattr("hwsim.rtl.supports", lacks_jam)
     assert "**jam**\\*," in run("units", "--keys").out
 

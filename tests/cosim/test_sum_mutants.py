@@ -19,7 +19,9 @@ from hwsim.spec import Unit, load_unit, pipeline
 
 CHAINS = odd_unit("mutant-chains", "e2m1", "e5m2", chained("pairwise", "e5m2", "rz", chains=2), "e5m2", 4)
 LOW, FOURS = unit("subgroups-low"), load_unit("blackwell-mxf4nvf4-e2m1-f32-fours")
+SIXTEENS = load_unit("blackwell-mxf4nvf4-e2m1-f32")
 FIRST_RULE = {"lanes": 16, "method": "exact", "exponent": "scales", "cancelled": "count"}
+SECOND_RULE = {**FIRST_RULE, "low_lanes": 4, "low_addend": "skip"}
 
 
 def cases(one: Unit) -> list[Case]:
@@ -29,7 +31,7 @@ def cases(one: Unit) -> list[Case]:
     rows = Rows(one)
     low_addend_rows(rows)
     every = list(rows.cases.values())
-    return every[:3] if one == FOURS else every[::2]
+    return every[:3] if one in (FOURS, SIXTEENS) else every[::2]
 
 
 def caught(one: Unit, mutant: Mutant | None) -> int:
@@ -57,6 +59,7 @@ FAULTS: list[tuple[Unit, Mutant]] = [
     (LOW, text("a low addend of one place less", aligned.Distance.compute, "addend.exp - n.reach,", "addend.exp,")),
     (LOW, text("parts that are always small", windows.drive_low_parts, "comb += low.eq(", "comb += low.eq(1 | ")),
     (FOURS, Mutant("the first rule", "", (), spec=(("sum", "subgroup", FIRST_RULE),))),
+    (SIXTEENS, Mutant("the second rule", "", (), spec=(("sum", "subgroup", SECOND_RULE),))),
 ]  # fmt: skip
 ALWAYS = ["a chain from its end", "the first rule"]
 
