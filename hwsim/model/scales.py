@@ -64,9 +64,7 @@ class SubgroupScales(NamedTuple):
             for i in range(0, len(products), lanes)
         )
 
-    def decoded(
-        self, scale_a: Sequence[int], scale_b: Sequence[int]
-    ) -> tuple[tuple[Fields, ...], tuple[Fields, ...]]:
+    def decoded(self, scale_a: Sequence[int], scale_b: Sequence[int]) -> tuple[tuple[Fields, ...], tuple[Fields, ...]]:
         """The scales of every lane."""
         return tuple(unpack(self.a, code) for code in scale_a), tuple(unpack(self.b, code) for code in scale_b)
 
@@ -86,9 +84,7 @@ class SubgroupScales(NamedTuple):
                 assert_never(self.rule.cancelled)
 
 
-def is_low(
-    products: Sequence[Term], scale_a: Sequence[Fields], scale_b: Sequence[Fields], addend: Term | None
-) -> bool:
+def is_low(products: Sequence[Term], scale_a: Sequence[Fields], scale_b: Sequence[Fields], addend: Term | None) -> bool:
     """True if the addend is zero, or its exponent below that of a product other than zero, scales counted.
 
     A product under a scale of zero is zero. scale_a, scale_b: of each product.

@@ -105,9 +105,7 @@ def windowed(terms: Sequence[Key], groups: Sequence[tuple[Key, ...]], skips: boo
     """
     highest = {every: tuple(terms) if skips else every for every in groups}  # the terms that have one, by those summed
     tops = {("sum", ("max_exp", len(of))): len(of) for of in highest.values()}
-    windows = {
-        ("window", ("sum", ("max_exp", len(of))), added(every, len(of))): every for every, of in highest.items()
-    }
+    windows = {("window", ("sum", ("max_exp", len(of))), added(every, len(of))): every for every, of in highest.items()}
 
     def wiring(name: str, of: Sequence[Key]) -> StepCall | None:
         match name, of:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+from amaranth.lib.data import StructLayout
 from built_presets import others_slow
 from cosim.mutants import DEEPSEEK, HOPPER, Mutant, of_lanes
 from odd_units import unit as odd
@@ -13,10 +14,10 @@ from prove.scaled_unit import SCALED
 
 from hwsim.base.errors import InputError
 from hwsim.prove.abstract import Control, invariants
-from hwsim.prove.circuits import Circuit, Elaborated, without_undriven
+from hwsim.prove.circuits import Circuit, Elaborated, Register, without_undriven
 from hwsim.prove.control import broken_promise, control_claims
 from hwsim.prove.example import PlayedFile
-from hwsim.prove.readback import ReadBack, readback_claims
+from hwsim.prove.readback import ReadBack, as_elaborated, readback_claims
 from hwsim.prove.terms import Decided, both, constant, is_one, possible
 from hwsim.rtl import dot_unit, verilog
 from hwsim.spec import Pipeline, Unit, load_unit, pipeline, steps
@@ -312,3 +313,17 @@ def test_only_nets_that_nothing_depends_on_are_left_out() -> None:
     inputs = {name: constant(f"file.{name}", 1) for name in ("clk", "input7", "input8")}
     found = without_undriven(Circuit(inputs, {"o": inputs["input8"]}))
     assert list(found.inputs) == ["clk", "input8"]
+
+
+def test_registers_without_a_name_are_not_matched_by_their_numbers() -> None:
+    """Of `x86-ace-top4b-*` both the file and the unit have a register 18 without a name, of 32 bits and of one."""
+
+    def registers(**bits: int) -> Circuit:
+        states = {name: Register(constant(name, size), constant("next", size)) for name, size in bits.items()}
+        return Circuit({}, {}, states)
+
+    flight = StructLayout({"last": 1})
+    read = as_elaborated(registers(state18=32, opened=4), registers(state18=1, opened=4), flight)
+    assert read.states.keys() == {"state18", "opened"}
+    with pytest.raises(InputError, match="opened has 3 bits, not 4"):
+        as_elaborated(registers(opened=3), registers(opened=4), flight)
