@@ -34,6 +34,10 @@ FAMILIES = one_of_each_family(EACH)
 ODD_UNITS = [name for name in NAMED if supports(unit(name)) and provable(unit(name))]
 
 
+def test_no_preset_in_the_rtl_is_refused() -> None:
+    assert [name for name in presets() if buildable(name) and not provable(load_unit(name))] == []
+
+
 # What is left undecided of an odd unit: scales that are too long for a product of three numbers.
 UNDECIDED = {"subgroups-signed": "subgroup: scaled"}
 

@@ -16,7 +16,7 @@ from hwsim.formats import ExponentFormat, FloatFormat, Format
 from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.sums import ExactSubgroup
 
-MOST_SMALL = 10  # products of the far part, of different exponents
+MOST_SMALL, MOST_LESS = 10, 5  # products of the far part, and of the near one, of different exponents
 NVFP4_PRODUCTS = (  # at k, the codes of a and of b; the addend; the scales of a and of b: docs/silicon.md
     (((37, 0x1, 0x7), (58, 0xB, 0x1)), 0xC7C00004, ((0x16, 0x09, 0x70, 0x01), (0x07, 0x05, 0x78, 0x05))),
     (
@@ -31,43 +31,51 @@ NVFP4_PRODUCTS = (  # at k, the codes of a and of b; the addend; the scales of a
 
 
 def of_scaled_sums(unit: Unit) -> bool:
-    """True if scaled sums of products are aligned together with an addend."""
-    aligned = isinstance(unit.sum, AlignedSum) and unit.sum.addend == "aligned"
-    return aligned and isinstance(unit.subgroup, ExactSubgroup) and unit.operands.addend is not None
+    """True if sums of products, scaled by floats or powers of two, are aligned together with an addend."""
+    if not isinstance(unit.sum, AlignedSum) or unit.sum.addend != "aligned" or unit.scale is None:
+        return False
+    formats = unit.scale.a.format, unit.scale.b.format
+    scaled = isinstance(unit.subgroup, ExactSubgroup) and all(
+        isinstance(fmt, FloatFormat | ExponentFormat) for fmt in formats
+    )
+    return scaled and isinstance(unit.operands.addend, FloatFormat)
 
 
 def low_addend_rows(rows: Rows) -> None:
     """Cases in which products of one part and the addend leave little, and another part's products some of it."""
     unit = rows.unit
     if _is_nvfp4(unit):
-        for number, (products, c, scales) in enumerate(NVFP4_PRODUCTS):
-            row = [(0, 0)] * rows.lanes
-            for k, x, y in products:
-                row[k] = x, y
-            rows.add(f"low-addend/decisive-{number}", [row], c, 0, scales)
+        _decisive_rows(rows)
     fmt, palette = unit.operands.addend, palette_of(unit.operands.a, unit.operands.b)
     assert fmt is not None
-    top = palette.of(0, palette.exps[-1])[0]
-    less = [None, *(palette.of(1, exp)[0] for exp in palette.exps[::2])]
-    step = -(-len(palette.exps) // MOST_SMALL)
-    small = [None, *(palette.of(sign, exp)[0] for exp in palette.exps[::step] for sign in (0, 1))]
+    most, step = palette.of(0, palette.exps[-1])[:1], -(-len(palette.exps) // MOST_SMALL)
+    less = [(), *(palette.of(1, exp)[:1] for exp in palette.exps[:: max(2, -(-len(palette.exps) // MOST_LESS))])]
+    small = [term for exp in palette.exps[::step] for sign in (0, 1) for term in palette.of(sign, exp)[:1]]
     places, seen = list(_places(unit)), set[object]()
     for (number, scales), (one, other), (at, third) in cross(
         enumerate(_scales(unit)), enumerate(less), enumerate(small)
     ):
-        own = [top, *([] if other is None else [other])]
+        own = [*most, *other]
         total = ZERO
         for term in own:
             total = total.plus(_number(unit, term, *(side[0] for side in scales)))
         c = number_code(fmt, int(total.n > 0), abs(total.n), total.exp) if total.n else None
-        for where, lanes in enumerate(places if third is not None and c is not None else []):
+        for where, lanes in enumerate([] if c is None else places):
             row = [(0, 0)] * rows.lanes
             for lane, term in [*enumerate(own), *((lane, third) for lane in lanes)]:
-                assert term is not None
                 row[lane] = term.a, term.b
             if (key := (tuple(row), c, scales)) not in seen:
                 seen.add(key)
                 rows.add(f"low-addend/{number}-{one}-{at}-{where}", [row], c or 0, 0, scales)
+
+
+def _decisive_rows(rows: Rows) -> None:
+    """The cases that tell apart both published rules of NVFP4."""
+    for number, (products, c, scales) in enumerate(NVFP4_PRODUCTS):
+        row = [(0, 0)] * rows.lanes
+        for k, x, y in products:
+            row[k] = x, y
+        rows.add(f"low-addend/decisive-{number}", [row], c, 0, scales)
 
 
 def _number(unit: Unit, term: Product, *scales: int) -> Dyadic:
