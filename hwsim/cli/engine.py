@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from hwsim import __version__
 from hwsim.base.errors import InputError
-from hwsim.base.files import refuse_strangers, written
+from hwsim.base.files import refuse_strangers, written, written_texts
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
@@ -29,6 +30,7 @@ from hwsim.spec.engine import Engine, load_engine
 if TYPE_CHECKING:
     from hwsim.tb.job import PortMismatch, SuiteOutcome
 
+PERIOD = 2.0  # ns, of the clock in a project's timing
 PROOF_FILES = ("proof.html", "proof.json", "proof.xml")
 
 
@@ -39,6 +41,14 @@ def engine(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Verilog: a file, a folder (TOP.sv in it), or - for here."),
+    ] = None,
+    project: Annotated[
+        bool,
+        typer.Option("--project", help="With a folder for -o: FuseSoC's core, timing and a driver in C beside it."),
+    ] = False,
+    dut: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Verilog of another engine of this name and these ports, to be simulated."),
     ] = None,
     cosim: Annotated[
         bool, typer.Option("--cosim", help="Play every suite, and compare every port in every cycle.")
@@ -74,9 +84,10 @@ def engine(
 
     \b
     hwsim engine mx-core.yaml                    what a designer asks first: products a cycle, words, utilisation
-    hwsim engine mx-core.yaml -o build/          build/mx_core.sv
+    hwsim engine mx-core.yaml -o build/          build/mx_core.sv; with --project its core, timing and driver too
     hwsim engine mx-core.yaml --cosim            on Verilator; --sim icarus, in small, or both
     hwsim engine mx-core.yaml --a a.npy --b b.npy --scale-a as.npy --scale-b bs.npy --result d.npy
+    hwsim engine mx-core.yaml --cosim --dut my_core.sv          an engine of your own, of the same ports
     hwsim engine mx-core.yaml --prove            for all operands, frames and traffic, claim by claim
 
     \b
@@ -93,8 +104,12 @@ def engine(
             raise InputError("--a, --b and --result go together: the factors, and where their product goes")
         if cosim or prove or output is not None:
             raise InputError("--a and --b go without --cosim, --prove and --output")
-        _multiply(loaded, files, mode, Path(result), as_json)
+        _multiply(loaded, files, mode, Path(result), dut, as_json)
         return
+    if dut and (prove or not cosim):
+        raise InputError("--dut goes with --cosim, or with --a and --b, and without --prove")
+    if project and output in (None, "-"):
+        raise InputError("--project needs a folder for --output")
     if not prove and (only or report is not None):
         raise InputError("--only and --report go with --prove")
     if prove and as_json:
@@ -103,7 +118,7 @@ def engine(
         for name in PROOF_FILES:
             refuse_strangers(report / name)
     if output is not None:
-        _write(loaded, output)
+        _write(loaded, output, project)
     if not (cosim or prove):
         if output is None and as_json:
             print_json({"engine": loaded.model_dump(mode="json"), "facts": facts, "sha256": loaded.digest})
@@ -114,18 +129,20 @@ def engine(
             say(f"  sha256 {loaded.digest}")
         return
     need_amaranth()
-    equal = not cosim or _cosim(loaded, sim, seed, as_json)
+    equal = not cosim or _cosim(loaded, sim, seed, dut, as_json)
     proved = not prove or _prove(loaded, seconds, only, report, again(context, "report"))
     if not (equal and proved):
         raise typer.Exit(MISMATCH)
 
 
-def _cosim(loaded: Engine, sim: Simulators, seed: int, as_json: bool) -> bool:
+def _cosim(loaded: Engine, sim: Simulators, seed: int, dut: Sequence[Path] | None, as_json: bool) -> bool:
     """Play every suite, and tell of each. Returns whether all is equal."""
-    rows = []
+    from hwsim.cosim.engine.run import design_of
+
+    rows, text = [], design_of(loaded, dut) if dut else None
     for simulator in sim.names:
         with Progress(f"{loaded.name} on {simulator}") as bar:
-            rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, bar)]
+            rows += [(simulator, outcome) for outcome in _played(loaded, simulator, seed, text, bar)]
     _tell(loaded, rows, as_json)
     return not any(outcome.count for _, outcome in rows)
 
@@ -154,7 +171,7 @@ def _prove(loaded: Engine, seconds: float, only: str, folder: Path | None, comma
     return proof.proved
 
 
-def _write(loaded: Engine, output: str) -> None:
+def _write(loaded: Engine, output: str, project: bool) -> None:
     need_amaranth()
     # Amaranth takes a while to import, which the other uses need not wait for.
     from hwsim.rtl import module_name
@@ -164,13 +181,24 @@ def _write(loaded: Engine, output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    target = target_file(output, f"{module_name(loaded.name)}.sv")
-    with written(target) as file:
-        file.write(text.encode())
-    note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}")
+    target = target_file(output, f"{module_name(loaded.name)}.sv", project)
+    beside: dict[str, str] = {}
+    if project:
+        from hwsim.cosim.engine.project import engine_files
+
+        beside = engine_files(loaded, PERIOD, __version__)
+        written_texts(target.parent, {target.name: text, **beside})
+    else:
+        with written(target) as file:
+            file.write(text.encode())
+    also = f"; beside it {', '.join(beside)}" if beside else ""
+    note(f"wrote {target}: {counted(loaded.rows * loaded.columns, 'element')} of {loaded.unit.name}{also}")
 
 
-def _multiply(loaded: Engine, files: Mapping[str, str | None], mode: str | None, result: Path, as_json: bool) -> None:
+def _multiply(
+    loaded: Engine, files: Mapping[str, str | None], mode: str | None, result: Path, dut: Sequence[Path] | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """A product through the RTL, to a file."""
     names = list(loaded.unit.modes) if isinstance(loaded.unit, ModalUnit) else []
     if mode is not None and mode not in names:
@@ -181,10 +209,13 @@ def _multiply(loaded: Engine, files: Mapping[str, str | None], mode: str | None,
     refuse_strangers(result)
     need_amaranth()
     from hwsim.cosim.engine.bulk import product
+    from hwsim.cosim.engine.run import design_of
 
+    text = design_of(loaded, dut) if dut else None
     with Progress(f"{loaded.name} on verilator") as bar:
         bar.step("recording what the model promises, and building")
-        made = product(loaded, **arrays, mode=number, at=lambda done, of: bar.step(f"{done:,} of {of:,} cycles"))
+        made = product(loaded, **arrays, mode=number, verilog=text,
+                       at=lambda done, of: bar.step(f"{done:,} of {of:,} cycles"))  # fmt: skip
     if made.outcome.count == 0 and made.codes is not None:
         codes = made.codes.astype(f"u{-(-loaded.unit.output.container_bits // 8)}").view(
             result_dtype(loaded.unit.output)
@@ -197,7 +228,7 @@ def _multiply(loaded: Engine, files: Mapping[str, str | None], mode: str | None,
     note(f"wrote {result}; {made.products / made.outcome.seconds / 1e6:.1f} million products a second, compared")
 
 
-def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[SuiteOutcome]:
+def _played(loaded: Engine, simulator: str, seed: int, text: str | None, bar: Progress) -> list[SuiteOutcome]:
     from hwsim.cosim.engine.run import play
     from hwsim.cosim.engine.suites import scripts
 
@@ -208,7 +239,7 @@ def _played(loaded: Engine, simulator: str, seed: int, bar: Progress) -> list[Su
         made.append(script)
     with scratch_folder() as folder:
         bar.step("simulating")
-        return play(loaded, made, folder, simulator, seed)
+        return play(loaded, made, folder, simulator, seed, text)
 
 
 def _tell(loaded: Engine, rows: list[tuple[str, SuiteOutcome]], as_json: bool) -> None:

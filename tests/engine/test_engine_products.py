@@ -192,3 +192,42 @@ def test_the_command_writes_what_gemm_returns(tmp_path: Path, capsys: pytest.Cap
                         ([*files, "--result", "x.npy", "--cosim"], "go without")):  # fmt: skip
         refused = run("engine", str(tmp_path / "e.yaml"), *more)
         assert refused.status == 2 and words in refused.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [("", ""), (".b_sig(b_sig[j])", ".b_sig(b_sig[0])")], ids=["right", "wrong"])
+def test_another_engine_of_the_same_ports_can_take_its_place(
+    change: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built, given = ENGINES["addends"], operands(ENGINES["addends"], (5, 9, 4))
+    (tmp_path / "e.yaml").write_text(engine_yaml(built))
+    inner, rest = tmp_path / "inner.sv", tmp_path / "rest.sv"
+    text = engine_verilog(built).replace(*change) if change[0] else engine_verilog(built)
+    place = text.index("module tiny_drain (")
+    rest.write_text(text[:place])
+    inner.write_text(text[place:])
+    for name, array in given.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    files = [word for name in given for word in (f"--{name}", str(tmp_path / f"{name}.npy"))]
+    result = tmp_path / "d.npy"
+    with at_hand():
+        status = main(["engine", str(tmp_path / "e.yaml"), *files, "--dut", str(rest), "--dut", str(inner), "--result",
+                       str(result)])  # fmt: skip
+    printed = capsys.readouterr()
+    assert (status, result.exists()) == ((1, False) if change[0] else (0, True)), printed
+    assert ("d_tdata is" in printed.out) == bool(change[0])
+
+
+def test_what_is_no_engine_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.yaml").write_text(engine_yaml(ENGINES["addends"]))
+    (tmp_path / "x.sv").write_text("module other; endmodule\n")
+    for more, words in ((["--cosim", "--dut", str(tmp_path / "x.sv")], "must have the module tiny"),
+                        (["--cosim", "--dut", str(tmp_path / "y.sv")], "No such file"),
+                        (["--dut", str(tmp_path / "x.sv")], "--dut goes with --cosim"),
+                        (["--project", "-o", "-"], "--project needs a folder")):  # fmt: skip
+        assert main(["engine", str(tmp_path / "e.yaml"), *more]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["engine", str(tmp_path / "e.yaml"), "--project", "-o", str(tmp_path / "made")]) == 0
+    assert {"tiny.sv", "tiny.core", "tiny.sdc", "tiny.h", "tiny.c"} <= {
+        path.name for path in (tmp_path / "made").iterdir()
+    }

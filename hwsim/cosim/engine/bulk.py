@@ -148,18 +148,19 @@ class EngineProduct(NamedTuple):
 
 def product(
     engine: Engine, a: Codes, b: Codes, c: Codes | None = None, scale_a: Codes | None = None,
-    scale_b: Codes | None = None, mode: int = 0, bench: EngineBulk | None = None,
+    scale_b: Codes | None = None, mode: int = 0, bench: EngineBulk | None = None, verilog: str | None = None,
     at: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> EngineProduct:  # fmt: skip
     """A (M, K) @ B (K, N) + C through an engine's RTL, macro tile by macro tile: codes, and scales as `hwsim.gemm` has
     them.
 
-    bench: the engine's, built before. at: is told of cycles that went, and of all.
+    bench: the engine's, built before. verilog: of another design of the same ports. at: is told of cycles that went,
+    and of all.
     Raises InputError for arrays that do not fit; ToolMissing or BuildFailed.
     """
     tiles, expected = _macro_tiles(engine, a, b, c, scale_a, scale_b, mode)
     script = record(engine, "product", [Segment(tiles, results=_results(engine, expected))])
-    with nullcontext(bench) if bench is not None else EngineBulk(engine) as played_on:
+    with nullcontext(bench) if bench is not None else EngineBulk(engine, verilog) as played_on:
         outcome, left = played_on.play(script, lambda done: at(done, script.cycles))
     k = padded_products(engine, a.shape[1])
     codes = matrix_of(engine, [left], (len(a), b.shape[1])) if len(left) == len(script.results) else None

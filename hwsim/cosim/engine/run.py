@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from hwsim.base.errors import InputError
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.play import command, errors_in, log_end, simulate
 from hwsim.rtl import module_name
@@ -23,8 +25,22 @@ def sources(engine: Engine, verilog: str | None = None) -> HdlSources:
     streams = [f"{name}_{port}" for name in (*engine.sizes(), "d") for port in ("tdata", "tvalid", "tready", "tlast")]
     mode = ["mode"] if engine.has_modes else []
     ports = ("clk", "rst", "error", *mode, *streams)
-    top, several = module_name(engine.name), engine.rows * engine.columns > 1
-    return HdlSources(top, verilog or engine_verilog(engine), ports, once=f"{top}_element" if several else "")
+    top, text = module_name(engine.name), verilog or engine_verilog(engine)
+    once = f"{top}_element" if engine.rows * engine.columns > 1 and f"module {top}_element (" in text else ""
+    return HdlSources(top, text, ports, once=once)
+
+
+def design_of(engine: Engine, files: Sequence[Path]) -> str:
+    """The Verilog of another engine, of this one's name and ports. Raises InputError where there is no such module."""
+    top, text = module_name(engine.name), ""
+    for file in files:
+        try:
+            text += file.read_text() + "\n"
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from None
+    if not re.search(rf"^\s*module\s+{top}\b", text, re.MULTILINE):
+        raise InputError(f"{' or '.join(map(str, files))} must have the module {top}, with the engine's ports")
+    return text
 
 
 def play(
