@@ -91,7 +91,8 @@ QUICK = [
 ]
 QUICK = list({alike(command): command for command in QUICK}.values())
 SOAKED = [command for command in QUICK if command.words[1] in ("qualify", "fuzz")]  # tests/qualify, tests/random_units
-SOAKED += [command for command in QUICK if command.words[1] == "quantizer" and "--prove" in command.words]
+SOAKED += [command for command in QUICK if "--prove" in command.words]  # tests/engine, and of quantisers
+SOAKED += [command for command in QUICK if command.words[1] == "engine" and "--result" in command.words]  # tests/engine
 OF_32_LANES = {"deepseek-v3-e4m3-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"}
 SOAKED += [command for command in QUICK if command.words[1] == "rtl" and command.words[2] in OF_32_LANES][1:]
 SOAKED += [command for command in QUICK if command.words[1:3] == ("vectors", "our-mma.yaml")]

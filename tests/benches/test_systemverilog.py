@@ -251,8 +251,9 @@ def test_other_right_designs_pass(design: str, verilator: None, tmp_path: Path) 
     assert passed, printed
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", others_slow(DESIGNS, ["int8mac"]))
+@pytest.mark.parametrize("design", DESIGNS)
 def test_the_bench_in_systemverilog_finds_the_fault(design: str, verilator: None, tmp_path: Path) -> None:
     passed, printed = ran_in_verilator(design, tmp_path, fault=1)
     assert not passed

@@ -284,7 +284,8 @@ def window(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield opened
 
 
-@pytest.mark.parametrize("name", others_slow(["cosim", "check", *WRONG], ["check-wrong"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cosim", "check", *WRONG])
 def test_a_page_looks_well_in_both_schemes_at_every_width(
     name: str, folder: Callable[[str], Path], window: Browser
 ) -> None:

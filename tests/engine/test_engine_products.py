@@ -141,6 +141,7 @@ def captured_through(built: Engine, silicon: Path, most: int) -> int:
     return words
 
 
+@pytest.mark.slow
 def test_an_engine_returns_what_a_gpus_library_returned(silicon: Path) -> None:
     assert captured_through(load_engine(SMALL_HOPPER), silicon, 1 << 18) == 256
 

@@ -38,6 +38,7 @@ def combinational() -> DutQualifier:
     return DutQualifier(design("comb.yaml"), 1, silent)
 
 
+@pytest.mark.slow
 def test_mutants_of_a_design_without_a_clock_are_killed_or_survive(combinational):
     found = combinational.qualify(40)
     assert len(found.rows) == 40 < found.of
