@@ -14,6 +14,7 @@ from cli.cli_run import Run
 from conftest import missing
 
 from hwsim.formats import formats
+from hwsim.formats.catalog import tables
 from hwsim.quantize import rules
 from hwsim.spec import modal_presets, presets
 
@@ -63,7 +64,7 @@ def test_files_stand_beside_names(complete: Complete, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["formats", "encode", "decode"])
 def test_formats(complete: Complete, command: str) -> None:
-    assert complete(command, "") == list(formats())
+    assert complete(command, "") == [*formats(), *tables()]
     assert complete(command, "e4m3f") == [name for name in formats() if name.startswith("e4m3f")]
 
 

@@ -17,7 +17,7 @@ from hwsim.spec import AlignedSum, Unit
 from hwsim.spec.sums import ExactSubgroup
 
 MOST_SMALL, MOST_LESS = 10, 5  # products of the far part, and of the near one, of different exponents
-NVFP4_PRODUCTS = (  # at k, the codes of a and of b; the addend; the scales of a and of b: docs/silicon.md
+NVFP4_PRODUCTS = (  # at k, the codes of a and of b; the addend; the scales of a and of b: `hwsim docs silicon`
     (((37, 0x1, 0x7), (58, 0xB, 0x1)), 0xC7C00004, ((0x16, 0x09, 0x70, 0x01), (0x07, 0x05, 0x78, 0x05))),
     (
         ((46, 0x1, 0x9), (51, 0xF, 0x1), (62, 0x1, 0x1)), 0x471A0000,

@@ -294,10 +294,9 @@ def known(unit: Unit) -> Known:
     return result
 
 
-def _case(
-    name: str, a: list[int], b: list[int], c: int, scale_a: list[int], scale_b: list[int], modes: list[int]
-) -> Case:
-    return Case(name, tuple(a), tuple(b), c, tuple(scale_a), tuple(scale_b), tuple(modes))
+def _case(name: str, a: list[int], b: list[int], c: int, *more: list[int]) -> Case:
+    """A case of its fields as JSON has them. more: scales, modes and metadata."""
+    return Case(name, tuple(a), tuple(b), c, *map(tuple, more))
 
 
 def search(unit: Unit, mistakes: Sequence[Mistake], seed: int = 2, most: int = SEARCHED) -> tuple[dict[str, Case], int]:
