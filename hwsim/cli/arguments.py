@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from hwsim.rtl import Style
 
 
+FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"  # where an array is
+
+
 def _or_file(names: list[str], begun: str) -> list[str]:
     """Names, and YAML files: the shell itself lists files only where there is no name."""
     return [*names, *sorted(path for end in ("yaml", "yml") for path in glob(f"{escape(begun)}*.{end}"))]

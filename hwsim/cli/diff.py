@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,18 +12,16 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.arguments import again
+from hwsim.cli.arguments import FILE, again
 from hwsim.cli.output import AsJson, console, print_json, say
 from hwsim.cli.progress import StillAt
 from hwsim.formats.yamlfile import read
-from hwsim.quantize.tensors import codes
-from hwsim.quantize.tensors import read as stored
-from hwsim.spec import Unit, load_unit
+from hwsim.quantize.tensors import operand_codes
+from hwsim.spec import load_unit
 
 if TYPE_CHECKING:
     from hwsim.prove.difference import UnitDifference
 
-FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 DUT_CASE = Path("build/diff/case.yaml")
 PRODUCTS = re.compile(r"(\d+)(?:(-)(\d*))?")
 
@@ -96,19 +94,6 @@ def _lengths(products: str) -> tuple[int, int | None]:
     if least < 1 or (most is not None and most < least):
         raise InputError(f"--products must be K, K-L or K-, of at least 1 product, not {products}")
     return least, most
-
-
-def operand_codes(unit: Unit, name: str, file: str) -> Any:
-    """The codes of an operand."""
-    if name in ("a", "b"):
-        fmt: Any = unit.operands.factor(name)  # type: ignore[arg-type]
-    elif name == "c":
-        fmt = unit.operands.addend
-    else:
-        fmt = None if unit.scale is None else unit.scale.of("a" if name == "scale_a" else "b").format
-    if fmt is None:
-        raise InputError(f"--{name.replace('_', '-')} must not be given: {unit.name} has none")
-    return codes(fmt, stored(file), name)
 
 
 def _say(found: UnitDifference, as_json: bool) -> None:

@@ -16,13 +16,14 @@ from hwsim.base.files import refuse_strangers, written, written_texts
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
-from hwsim.cli.arguments import again
+from hwsim.cli.arguments import FILE, again
 from hwsim.cli.cosim import MISMATCH, Simulators
-from hwsim.cli.diff import FILE, operand_codes
 from hwsim.cli.output import AsJson, note, print_json, print_table, say
 from hwsim.cli.progress import Progress, StillAt
 from hwsim.cli.prove import COMPILING, UNIT_SECONDS, claim_line, conclude, demand_provers
 from hwsim.cli.rtl import need_amaranth, target_file
+from hwsim.formats import container_dtype
+from hwsim.quantize.tensors import operand_codes
 from hwsim.spec import ModalUnit, modes_of
 from hwsim.spec.arguments import result_dtype
 from hwsim.spec.engine import Engine, load_engine
@@ -205,7 +206,9 @@ def _multiply(
         raise InputError(f"--mode must be {' or '.join(names)}, not {mode}" if names else
                          f"--mode must not be given: {loaded.unit.name} has one mode")  # fmt: skip
     number = 0 if mode is None else names.index(mode)
-    arrays = {name: operand_codes(modes_of(loaded.unit)[number], name, file) for name, file in files.items() if file}
+    arrays: dict[str, Any] = {
+        name: operand_codes(modes_of(loaded.unit)[number], name, file) for name, file in files.items() if file
+    }
     refuse_strangers(result)
     need_amaranth()
     from hwsim.cosim.engine.bulk import product
@@ -217,9 +220,8 @@ def _multiply(
         made = product(loaded, **arrays, mode=number, verilog=text,
                        at=lambda done, of: bar.step(f"{done:,} of {of:,} cycles"))  # fmt: skip
     if made.outcome.count == 0 and made.codes is not None:
-        codes = made.codes.astype(f"u{-(-loaded.unit.output.container_bits // 8)}").view(
-            result_dtype(loaded.unit.output)
-        )
+        fmt = loaded.unit.output
+        codes = made.codes.astype(container_dtype(fmt)).view(result_dtype(fmt))
         with written(result) as file:
             np.save(file, codes)
     _tell(loaded, [("verilator", made.outcome)], as_json)

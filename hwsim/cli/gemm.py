@@ -18,7 +18,7 @@ from hwsim.base.files import refuse_strangers, written
 from hwsim.base.resources import Cost, demand_disk
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.arguments import UnitName
+from hwsim.cli.arguments import FILE, UnitName
 from hwsim.cli.output import announce, say
 from hwsim.cli.progress import Progress, interruptible
 from hwsim.compute.gemm import gemm as multiply
@@ -293,9 +293,6 @@ def _multiplied(unit: Unit, results: NDArray[Any], *factors: NDArray[np.float32]
         values = results if results.dtype.kind == "f" else unit.output.decode(results)
         scale = present[0] if len(present) == 1 else present[0] * present[1]
         return np.multiply(values.astype(np.float32), scale)
-
-
-FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 
 
 @app.command()

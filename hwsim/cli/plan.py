@@ -13,7 +13,7 @@ from hwsim.base.errors import InputError
 from hwsim.base.files import refuse_strangers, written
 from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
-from hwsim.cli.arguments import UnitName
+from hwsim.cli.arguments import FILE, UnitName
 from hwsim.cli.output import AsJson, note, print_json, print_table, say
 from hwsim.cli.progress import Progress
 from hwsim.formats import FloatFormat, get_format
@@ -22,7 +22,6 @@ from hwsim.spec import Unit, load_unit
 from hwsim.spec.plan import ProductPlan, load_plan, plan_yaml, sentences
 from hwsim.spec.profile import Profile, load_profile, profiles
 
-FILE = "FILE.npy, FILE.npz[:NAME] or FILE.safetensors[:NAME]"
 NUMBER = "A number, or an array in a file."
 
 plan = typer.Typer(

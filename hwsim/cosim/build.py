@@ -24,7 +24,7 @@ from hwsim.cosim.bench import BULK, PortMap, bulk_bench
 from hwsim.cosim.sources import TIMESCALE
 from hwsim.cosim.tools import Verilator, find_icarus, find_verilator
 
-BULK_DRIVER = Path(__file__).with_name("bulk.cpp")
+BULK_DRIVER, BULK_HEADER = (Path(__file__).with_name(name) for name in ("bulk.cpp", "bulk.h"))
 RUNTIME = ("verilated", "verilated_vpi", "verilated_dpi", "verilated_threads", "verilated_vcd_c")
 # -O1 compiles the model three times faster than -O2, and what it makes runs as fast (benchmarks/).
 FLAGS = ["-std=gnu++17", "-fPIC", "-O1", "-DVM_COVERAGE=0", "-DVM_TRACE_FST=0"]
@@ -281,7 +281,8 @@ def driven_build(top: str, verilog: str, driver: Path, once: str = "", defines: 
     once: as of HdlSources. defines: macros for the driver.
     """
     tool = find_verilator()
-    key = _key("bulk", verilator_version(tool), top, verilog, once, *defines, driver.read_text(), *FLAGS)
+    drivers = driver.read_text(), BULK_HEADER.read_text()
+    key = _key("bulk", verilator_version(tool), top, verilog, once, *defines, *drivers, *FLAGS)
 
     def make(into: Path, log: Path) -> None:
         _driven(tool, top, verilog, driver, into, log, once, defines)
@@ -301,7 +302,9 @@ def _driven(
 ) -> None:  # fmt: skip
     _verilate(tool, top, verilog, into, log, [], once)
     compiler = _Compiler(tool, trace=False)
-    compiler.link(into, driver, log, LIBRARY, ["-shared"], [f"-D{define}" for define in defines])
+    compiler.link(
+        into, driver, log, LIBRARY, ["-shared"], [f"-I{BULK_HEADER.parent}", *(f"-D{define}" for define in defines)]
+    )
 
 
 MODULE = re.compile(r"^module (\w+).*?^endmodule$", re.M | re.S)

@@ -1,35 +1,8 @@
 // The Verilated unit as a shared library, driven cycle by cycle from NumPy's memory. No checks here: the answers go
 // back whole, and NumPy compares them.
-#include <cstdint>
-#include <cstring>
-
-#include "Vtop.h"
-#include "verilated.h"
-
-double sc_time_stamp() { return 0; }
-
-namespace {
-struct Bench {
-    VerilatedContext context;
-    Vtop top{&context};
-};
-
-template <typename T>
-void put(T& port, const uint32_t* words) {
-    std::memcpy(&port, words, sizeof(T));
-}
-
-template <typename T>
-void get(const T& port, uint32_t* words) {
-    std::memcpy(words, &port, sizeof(T));
-}
-}  // namespace
+#include "bulk.h"
 
 extern "C" {
-
-void* hwsim_open() { return new Bench; }
-
-void hwsim_close(void* bench) { delete static_cast<Bench*>(bench); }
 
 // drive: bit 0 the input is valid, 1 the output is ready, 2 reset, 3 the clock is not enabled.
 // beat: which row of `words` stands at the input; -1 keeps what is there.

@@ -160,12 +160,12 @@ class BulkUnit:
         count = self._library.hwsim_run(
             self._bench,
             ctypes.c_int64(len(drive)),
-            _at(drive),
-            _at(offered),
-            _at(words),
+            address(drive),
+            address(offered),
+            address(words),
             ctypes.c_int64(words.shape[1]),
-            _at(seen),
-            _at(results),
+            address(seen),
+            address(results),
             ctypes.c_int64(results.shape[1]),
         )
         return answers(drive, seen, results[:count], self.ports)
@@ -177,7 +177,8 @@ def answers(drive: np.ndarray, flags: np.ndarray, results: np.ndarray, ports: Po
     return TraceAnswers(flags, when, *ports.results(results))
 
 
-def _at(array: np.ndarray) -> ctypes.c_void_p:
+def address(array: np.ndarray) -> ctypes.c_void_p:
+    """Where an array lies, for a function in C."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 

@@ -289,6 +289,19 @@ def codes(fmt: Format, stored: StoredArray, name: str) -> Codes:
     return result
 
 
+def operand_codes(unit: Unit, name: str, file: str) -> Codes:
+    """The codes of an operand in a file: a, b, c, scale_a or scale_b. Raises InputError where the unit has none."""
+    if name in ("a", "b"):
+        fmt: Any = unit.operands.factor(name)  # type: ignore[arg-type]
+    elif name == "c":
+        fmt = unit.operands.addend
+    else:
+        fmt = None if unit.scale is None else unit.scale.of("a" if name == "scale_a" else "b").format
+    if fmt is None:
+        raise InputError(f"--{name.replace('_', '-')} must not be given: {unit.name} has none")
+    return codes(fmt, read(file), name)
+
+
 def codes_shape(fmt: Format, stored: StoredArray) -> tuple[int, ...]:
     """The shape of an array's codes: its own, without the last axis of words where codes have more than 64 bits."""
     return stored.shape[:-1] if fmt.container_bits > WORD else stored.shape

@@ -1,35 +1,8 @@
 // A Verilated engine as a shared library, driven cycle by cycle from NumPy's memory. No checks here: what its ports
 // show goes back whole, and NumPy compares it. HWSIM_C, HWSIM_MODE: the engine has a stream of addends, and modes.
-#include <cstdint>
-#include <cstring>
-
-#include "Vtop.h"
-#include "verilated.h"
-
-double sc_time_stamp() { return 0; }
-
-namespace {
-struct Bench {
-    VerilatedContext context;
-    Vtop top{&context};
-};
-
-template <typename T>
-void put(T& port, const uint32_t* words) {
-    std::memcpy(&port, words, sizeof(T));
-}
-
-template <typename T>
-void get(const T& port, uint32_t* words) {
-    std::memcpy(words, &port, sizeof(T));
-}
-}  // namespace
+#include "bulk.h"
 
 extern "C" {
-
-void* hwsim_open() { return new Bench; }
-
-void hwsim_close(void* bench) { delete static_cast<Bench*>(bench); }
 
 // drive: bits 0 to 2 the words of a, b and c are valid, 3 to 5 they end their frames, 6 a result may leave, 7 reset.
 // offered: of each stream, by cycle, which row of its words stands there; -1 keeps what does. rows: 32-bit words a row.

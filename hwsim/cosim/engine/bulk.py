@@ -20,6 +20,7 @@ from hwsim.cosim.build import driven_build
 from hwsim.cosim.engine.packing import Codes, matrix_of, padded_products, tile_words, tiles_of
 from hwsim.cosim.engine.record import MacroOperands, Segment, record, with_scales_of_rows
 from hwsim.cosim.engine.run import sources
+from hwsim.cosim.play import address
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import scale_shape
 from hwsim.spec import modes_of
@@ -94,16 +95,12 @@ class EngineBulk:
         mode = np.ascontiguousarray(script.mode[part], np.uint8)
         rows = np.array([words[name].shape[1] if name in words else 0 for name in STREAMS], np.int64)
         count = self._library.hwsim_run(
-            self._bench, ctypes.c_int64(cycles), _at(drive), _at(mode),
-            (ctypes.c_void_p * 3)(*(_at(offered[name]) if name in words else None for name in STREAMS)),
-            (ctypes.c_void_p * 3)(*(_at(words[name]) if name in words else None for name in STREAMS)),
-            _at(rows), _at(seen), _at(results), ctypes.c_int64(row),
+            self._bench, ctypes.c_int64(cycles), address(drive), address(mode),
+            (ctypes.c_void_p * 3)(*(address(offered[name]) if name in words else None for name in STREAMS)),
+            (ctypes.c_void_p * 3)(*(address(words[name]) if name in words else None for name in STREAMS)),
+            address(rows), address(seen), address(results), ctypes.c_int64(row),
         )  # fmt: skip
         return seen, results[:count]
-
-
-def _at(array: NDArray[np.generic]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
 
 
 def _wrong(
