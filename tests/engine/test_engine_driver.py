@@ -18,6 +18,7 @@ from odd_units import unit
 
 import hwsim
 from hwsim.cosim.build import driven_build
+from hwsim.cosim.engine.packing import operand_frames
 from hwsim.cosim.engine.project import driver_files, engine_files
 from hwsim.cosim.engine.run import sources
 from hwsim.spec import modes_of
@@ -65,6 +66,30 @@ def through(built: Engine, source: Path, given: dict[str, Any], mode: int = 0) -
 def _bytes(source: Path) -> list[str]:
     """The driver's text counts for what is kept of a build."""
     return [f"HWSIM_TEXT={hashlib.sha256(source.read_bytes()).hexdigest()[:15]}"]
+
+
+@pytest.mark.parametrize("what", DRIVEN)
+def test_c_packs_the_words_that_numpy_packs(what: str, tmp_path: Path) -> None:
+    built = DRIVEN[what]
+    source, unit_ = written(built, tmp_path), modes_of(built.unit)[0]
+    subprocess.run(["gcc", "-std=c99", "-O1", "-shared", "-fPIC", source, "-o", tmp_path / "driver.so"], check=True)
+    library, given = ctypes.CDLL(str(tmp_path / "driver.so")), operands(built, (7, 384, 10))
+    for side, count, first in (("a", 7, built.macro[0]), ("b", 10, built.macro[1])):
+        scales, arrays = None, [np.ascontiguousarray(given[side] if side == "a" else given[side].T)]
+        if unit_.scale is not None:
+            block = unit_.scale.of(side).block[0 if side == "a" else 1]
+            along = given[f"scale_{side}"] if side == "a" else given[f"scale_{side}"].T
+            scales = np.ascontiguousarray(np.repeat(along, block, axis=0)[:count])
+            arrays.append(scales)
+        frames = operand_frames(built, side, arrays[0], scales).words
+        size, words = built.sizes()[side].width // 8, built.sizes()[side].words
+        word = (ctypes.c_uint8 * size)()
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+        for tile, frame in enumerate(frames):
+            for at, wanted in enumerate(frame):
+                sizes = (at % words, at // words, tile * first, count, 384)
+                getattr(library, f"tiny_pack_{side}")(word, *map(ctypes.c_size_t, sizes), *pointers)
+                assert int.from_bytes(bytes(word), "little") == wanted, (side, tile, at)
 
 
 def expected(built: Engine, given: dict[str, Any], mode: int) -> Any:
