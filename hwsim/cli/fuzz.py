@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import lcm
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
 from hwsim.base.text import counted
 from hwsim.cli.app import app
@@ -36,6 +38,9 @@ def fuzz(
         typer.Option("-o", "--output", metavar="FOLDER", help="For findings, and to go on after an interruption."),
     ] = None,
     first: Annotated[int, typer.Option("--first", min=0, max=10_000_000, help="The number of the first unit.")] = 0,
+    engines: Annotated[
+        bool, typer.Option("--engines", help="Matrix engines of small units instead; --cases is of no use to them.")
+    ] = False,
     again: Annotated[
         Path | None, typer.Option("--again", metavar="FILE", help="Try a finding of an earlier run again, instead.")
     ] = None,
@@ -48,6 +53,7 @@ def fuzz(
     hwsim fuzz --units 500 --seed 7 -o found/         many; the same command again goes on where it was interrupted
     hwsim fuzz --first 240 --units 20 --seed 7        those of seed 7 from number 240 on, as a campaign has them
     hwsim fuzz --again found/12-RTL.yaml              a finding, once more
+    hwsim fuzz --engines --units 300 -o found/        matrix engines (hwsim docs engine), each on both simulators
 
     \b
     kernels: compiled code, against the model in Python for some cases; all others are compared with it.
@@ -58,29 +64,39 @@ def fuzz(
     export-c (its example, compiled), study, qualify, and modes (a unit of two modes, in Verilator).
     What an implementation does not have it must refuse by name; anything that it raises later is a finding.
     Findings are made simpler, in the specification and in the operands, before they are written.
+    An engine is played its suites in small, every port in every cycle; a finding is an engine's file, the smallest
+    that fails too, for `hwsim engine FILE --cosim`.
     Exit status 1: something differs.
     """
     if again is not None:
         _again(again)
         return
+    from hwsim.cosim.engine.fuzz import SIMULATORS, fuzzed_engine
     from hwsim.cosim.fuzz.run import FuzzPlan, run
 
+    what = "engine" if engines else "unit"
+    plan = FuzzPlan(units, cases, seed, output, first=first, handed=handed())
+    if engines:
+        plan = replace(plan, cases=0, sides=frozenset(SIMULATORS), every={})
+
     def all_units(progress: Progress) -> list[FuzzedUnit]:
-        progress.plan(units, "units")
+        progress.plan(units, f"{what}s")
 
         def tell(unit: FuzzedUnit) -> None:
             for side, message, file in unit.found:
-                say(f"unit {unit.number}: {side}: {message[:300]}" + (f"; see {output}/{file}" if file else ""), "red")
+                say(
+                    f"{what} {unit.number}: {side}: {message[:300]}" + (f"; see {output}/{file}" if file else ""), "red"
+                )
 
-        return run(FuzzPlan(units, cases, seed, output, first=first, handed=handed()), tell, progress.advance)
+        return run(plan, tell, progress.advance, fuzzed_engine if engines else None)
 
-    done = played("units", all_units, "a simulator did not accept the Verilog of a unit", 1)
-    _tell(done, cases, seed)
+    done = played(f"{what}s", all_units, f"a simulator did not accept the Verilog of one of the {what}s", 1)
+    _tell(done, plan.cases, seed, what)
     if any(unit.found for unit in done):
         raise typer.Exit(1)
 
 
-def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
+def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int, what: str) -> None:
     from hwsim.cosim.fuzz.draw import counted_settings
     from hwsim.cosim.fuzz.run import UNPLAYED, reasons, unplayed
 
@@ -97,14 +113,14 @@ def _tell(done: Sequence[FuzzedUnit], cases: int, seed: int) -> None:
         [side, f"{units_of[side]:,}", f"{sides[side]:,}", f"{lacking[side]:,}", f"{wrong[side]:,}"]
         for side in dict.fromkeys([*sides, *wrong])
     ]
-    print_table(["side", "units", "results", "refused", "wrong"], rows, right=range(1, 5))
+    print_table(["side", f"{what}s", "results", "refused", "wrong"], rows, right=range(1, 5))
     for side, counts in reasons(done).items():
         say(f"refused by {side}: {_most(counts)}")
     if fewer := unplayed(cases, done):
         say(f"not played by RTL: {counted(fewer, 'case')} of {UNPLAYED}")
     findings = sum(len(unit.found) for unit in done)
     verdict = "all equal" if not findings else counted(findings, "finding")
-    say(f"{verdict}: {counted(len(done), 'unit')}, {counted(sides.total(), 'result')} compared, seed {seed}")
+    say(f"{verdict}: {counted(len(done), what)}, {counted(sides.total(), 'result')} compared, seed {seed}")
 
 
 def _most(values: Counter[str]) -> str:
@@ -115,7 +131,10 @@ def _most(values: Counter[str]) -> str:
 
 def _again(path: Path) -> None:
     from hwsim.cosim.fuzz.findings import load_finding
+    from hwsim.spec.engine import is_engine_file
 
+    if is_engine_file(str(path)):
+        raise InputError(f"{path} is an engine: hwsim engine {path} --cosim plays it")
     finding = load_finding(path)
     mismatches = played("cases", lambda _: _tried(finding), "a simulator did not accept the Verilog of the unit", 1)
     for mismatch in mismatches:

@@ -469,11 +469,15 @@ Setting = tuple[str, str]
 
 def settings(drawn: DrawnUnit) -> list[Setting]:
     """The value of every key of a unit, defaults too, and of its pipeline; numbers by their binades."""
-    data = drawn.unit.model_dump(mode="json")
-    keys = [(path, _label(path, value)) for path, value in _leaves(data) if path not in TEXTS]
+    keys = unit_settings(drawn.unit)
     keys += [("pipeline.cuts", _binade(len(drawn.pipeline.cuts))), ("pipeline.contexts", str(drawn.pipeline.contexts))]
     keys += [("pipeline.register_ready", str(drawn.pipeline.register_ready).lower())]
     return keys
+
+
+def unit_settings(unit: Unit) -> list[Setting]:
+    """The value of every key of a unit, defaults too; numbers by their binades."""
+    return [(path, _label(path, value)) for path, value in _leaves(unit.model_dump(mode="json")) if path not in TEXTS]
 
 
 def counted_settings(drawn: Iterable[Iterable[Setting]]) -> dict[str, Counter[str]]:

@@ -88,18 +88,19 @@ class FuzzedUnit:
 
 
 def run(
-    plan: FuzzPlan, tell: Callable[[FuzzedUnit], None], advance: Callable[[], None] = lambda: None
-) -> list[FuzzedUnit]:
+    plan: FuzzPlan, tell: Callable[[FuzzedUnit], None], advance: Callable[[], None] = lambda: None,
+    one: Callable[[FuzzPlan, int], FuzzedUnit] | None = None,
+) -> list[FuzzedUnit]:  # fmt: skip
     """Run all units of a plan; those that an earlier run in the folder has done are read.
 
-    tell: of each new one. advance: called after each.
+    tell: of each new one. advance: called after each. one: draws and tries what has a number; `fuzzed` unless given.
 
     Raises InputError for a folder of another plan, and ToolMissing.
     """
     done = {} if plan.folder is None else _done(plan, plan.folder / PROGRESS)
     for number in collected_between(plan.numbers):
         if number not in done:
-            done[number] = fuzzed(plan, number)
+            done[number] = (one or fuzzed)(plan, number)
             _keep(plan, done[number])
             tell(done[number])
         advance()
