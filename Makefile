@@ -58,7 +58,7 @@ quick: $(WHOLE)  ## a few tests of every part, in under a minute
 test: $(WHOLE)   ## the tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "not slow" $(ARGS)
 
-soak: $(WHOLE)   ## the long tests, about two hours; those of every preset and odd unit with ARGS='-m every'
+soak: $(WHOLE)   ## the long tests, about five hours; those of every preset and odd unit with ARGS='-m every'
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow and not every" $(ARGS)
 
 fuzz: $(WHOLE)   ## mutated files for all that hwsim reads, five minutes

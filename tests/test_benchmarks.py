@@ -17,6 +17,7 @@ HOPPER, SMALL = "hopper-wgmma-e4m3-f32", "rvbna-e4m3-f32-n4"
 RUNS = {
     "codecs": ["--rounds", "1", "--large", "32768", "--only", "e2m1"],
     "export": [HOPPER, "--rounds", "1", "--seconds", "0.01"],
+    "engine": ["--rounds", "1", "--tiles", "1", "--products", "64"],
     "gemm": [HOPPER, "--rounds", "1", "--seconds", "0.01"],
     "simulation": [HOPPER, "--rounds", "1", "--cases", "40"],
     "study": [HOPPER, "--rounds", "1"],

@@ -93,9 +93,12 @@ QUICK = list({alike(command): command for command in QUICK}.values())
 SOAKED = [command for command in QUICK if command.words[1] in ("qualify", "fuzz")]  # tests/qualify, tests/random_units
 SOAKED += [command for command in QUICK if "--prove" in command.words]  # tests/engine, and of quantisers
 SOAKED += [command for command in QUICK if command.words[1] == "engine" and "--result" in command.words]  # tests/engine
-OF_32_LANES = {"deepseek-v3-e4m3-f32", "hopper-wgmma-e4m3-f32", "mxfp8-e4m3-f32"}
+OF_32_LANES = {
+    "deepseek-v3-e4m3-f32", "hopper-wgmma-e4m3-f32", "hopper-wgmma-sp-e4m3-f32", "mxfp8-e4m3-f32",
+}  # fmt: skip
+OF_LONG_SETS = {"hopper-wgmma-sp-e4m3-f32", "our-mma.yaml"}
 SOAKED += [command for command in QUICK if command.words[1] == "rtl" and command.words[2] in OF_32_LANES][1:]
-SOAKED += [command for command in QUICK if command.words[1:3] == ("vectors", "our-mma.yaml")]
+SOAKED += [command for command in QUICK if command.words[1] == "vectors" and command.words[2] in OF_LONG_SETS]
 SOAKED += [command for command in QUICK if command.words[1:3] == ("study", "--unit")]  # on the tour of study.md
 SOAKED += [command for command in QUICK if command.words[1:3] == ("prove", "hopper-wgmma-e4m3-f32")]  # tests/prove
 

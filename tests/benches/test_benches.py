@@ -12,6 +12,7 @@ from built_presets import others_slow
 from cocotb_tools.runner import get_runner
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_handshakes_are_watched(icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, runner = Path(__file__).parent, get_runner("icarus")

@@ -18,6 +18,7 @@ def test_a_bench_of_axi_stream_passes(icarus: None, tmp_path: Path) -> None:
     assert passed, printed
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_bench_of_axi_stream_finds_a_result_that_does_not_wait(icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("axis", "int8axis", tmp_path, fault=1)

@@ -20,7 +20,7 @@ def test_a_bench_of_pyuvm_passes(design: str, icarus: None, tmp_path: Path) -> N
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("design", others_slow(DESIGNS, ["fp6dot4"]))
+@pytest.mark.parametrize("design", others_slow(DESIGNS, []))
 def test_a_bench_of_pyuvm_finds_the_fault(design: str, icarus: None, tmp_path: Path) -> None:
     passed, printed = ran("uvm", design, tmp_path, fault=1)
     assert not passed

@@ -73,7 +73,7 @@ def test_every_method_returns_the_definitions_bits(name: str) -> None:
         check(PipelinedUnit(unit, registers(unit, latency, contexts)), seed=latency, count=16)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.data())
 def test_any_pipeline_under_any_traffic(data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from([*UNITS.values(), *METHODS.values()]))

@@ -162,6 +162,7 @@ def layer(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not minilm.installed(), reason="the weights of all-MiniLM-L6-v2 are missing")
 def test_a_layer_of_a_model_goes_through_an_engine(
     layer: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]

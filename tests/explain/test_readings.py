@@ -497,7 +497,7 @@ def test_groups_that_hand_on_their_sums_are_no_proof() -> None:
     assert own_reading(load_unit("hopper-wgmma-e4m3-f32")) == READINGS[0]
 
 
-@pytest.mark.parametrize("rounding", ["rne", "rd"])
+@pytest.mark.parametrize("rounding", [pytest.param("rne", marks=pytest.mark.slow), "rd"])
 def test_a_sum_of_minus_zeros_shows_when_the_addend_comes(rounding: str) -> None:
     """IEEE 754: -0 + -0 is -0, but +0 + -0 is +0, unless it is rounded down; and a late addend is added to +0."""
     unit = changed(tiny("e2m1", "e4m4", 8, rounding, "e4m4"), {"sum": {"zero": "ieee"}})

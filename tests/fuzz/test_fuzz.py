@@ -41,6 +41,7 @@ def test_no_input_of_a_sample_is_a_fault(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_planted_faults_are_found_and_kept(tmp_path: Path) -> None:
     count = len(PLANTS)
     campaign = Campaign(

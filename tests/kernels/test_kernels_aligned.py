@@ -46,7 +46,7 @@ ALWAYS = [unit.name for unit in PRESETS if unit.name in OF_FAMILIES or not FAMIL
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", ALWAYS[::15])
+@pytest.mark.parametrize("name", ALWAYS[::30])
 def test_presets_are_the_models(name: str) -> None:
     unit = load_unit(name)
     assert compare(unit, kernels(unit), 1) > 600

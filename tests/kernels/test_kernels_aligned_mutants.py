@@ -413,7 +413,7 @@ MUTANTS: dict[str, tuple[str, bool, Mutate]] = {
 }
 
 
-@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][1::4]))
+@pytest.mark.parametrize("name", others_slow(MUTANTS, [*MUTANTS][1::8]))
 def test_a_mutant_is_told(name: str) -> None:
     given, vectors, mutate = MUTANTS[name]
     unit = unit_of(given)

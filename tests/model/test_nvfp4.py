@@ -191,7 +191,9 @@ OTHERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("change", OTHERS, ids=str)
+@pytest.mark.parametrize(
+    "change", [OTHERS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in OTHERS[1:])], ids=str
+)
 def test_directed_cases_tell_other_rules(change: dict[str, object]) -> None:
     fours, cases = load_unit(FOURS), drawn(directed, 20_000)
     assert fours.subgroup is not None

@@ -30,7 +30,7 @@ TRAINED = (
     "train_nvfp4",
     "train_qualcomm",
 )  # which train
-LONGEST = ("deepseek_2pct", "flexible_fp8", "fp8_formats", "hfp8", "real_model", "silicon", "snr_vector_length")
+LONGEST = ("deepseek_2pct", "flexible_fp8", "fp8_formats", "hfp8", "mx", "real_model", "silicon", "snr_vector_length")
 EVERY = others_slow(SCRIPTS, set(SCRIPTS) - {*TRAINED, *LONGEST}, {"train_fp8", "train_nvfp4", *LONGEST})
 MADE_UP = "linear"  # the layer of tensors that are drawn in the size tiny
 # What a row of a page depends on: numbers, and the sizes that they are of.

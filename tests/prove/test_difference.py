@@ -288,6 +288,7 @@ def test_the_page_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert "of 16 results differ" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.simulator
 def test_a_design_is_proved_against_another_unit_than_its_own(
     icarus: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -71,7 +71,7 @@ def followed() -> Control:
     return Control(PROMOTED, pipeline(PROMOTED, contexts=3))
 
 
-@pytest.mark.parametrize("ghost", ["newest", "writer", "reads", "open"])
+@pytest.mark.parametrize("ghost", [pytest.param("newest", marks=pytest.mark.slow), "writer", "reads", "open"])
 def test_what_invariants_speak_of_can_be(ghost: str) -> None:
     # Of a ghost that is never set they would say nothing.
     control = followed()

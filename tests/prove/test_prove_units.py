@@ -211,7 +211,8 @@ def test_operands_of_every_mode_are_proved() -> None:
     assert {f"{mode}: {about}" for mode in TINY.modes for about in ("factor: a", "factor: b", "scales")} <= set(found)
 
 
-@pytest.mark.parametrize("unit", [TINY, pytest.param(SMALL, marks=pytest.mark.slow)], ids=lambda unit: unit.name)
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [TINY, SMALL], ids=lambda unit: unit.name)
 def test_every_mode_is_proved(unit: ModalUnit) -> None:
     names = {row.name for row in proof_of_modes(unit).rows}
     for mode in unit.modes:

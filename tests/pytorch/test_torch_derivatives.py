@@ -205,6 +205,7 @@ def test_copies_and_files_of_a_converted_model_are_converted(tmp_path: Path) -> 
     assert ht.load_recipe("nvfp4") == pickle.loads(pickle.dumps(ht.load_recipe("nvfp4")))
 
 
+@pytest.mark.slow
 def test_another_process_reads_a_file_of_a_converted_model(tmp_path: Path) -> None:
     net = nn.Sequential(nn.Linear(32, 8))
     ht.convert(net, "fp8-tensorwise-delayed")

@@ -36,6 +36,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(request.param)]
 
 
+@pytest.mark.slow
 def test_learners_update_their_shares_and_have_the_same_weights(found: list[dict[str, Any]]) -> None:
     weights = [one["learned"] for one in found]
     assert all(one == weights[0] for one in weights)

@@ -143,7 +143,7 @@ def _fail(task: Task, wanted: str) -> None:
         ("nowhere", None, "scheduler must be local, slurm, lsf or an address"),
         ("tcp://127.0.0.1:1", None, "tcp://127.0.0.1:1: no Dask scheduler answers there"),
         ("tcp://127.0.0.1:1", 3, "has its own"),
-        ("slurm", None, "slurm: Dask's configuration"),
+        pytest.param("slurm", None, "slurm: Dask's configuration", marks=pytest.mark.slow),
         pytest.param("lsf", None, "lsf: ", marks=pytest.mark.slow),
     ],
 )
