@@ -62,12 +62,12 @@ class BankCycles:
 
 @dataclass
 class MacroTile:
-    """The sums of all contexts of a macro tile. steps: pairs of the steps of A and B, whose products they sum, by their
-    numbers since the reset. addends: the number of the frame of C. mode: of a unit of several.
+    """The sums of all contexts of a macro tile. steps: those that they sum, each by its number since the reset in every
+    stream of `Engine.step_streams`. addends: the number of the frame of C. mode: of a unit of several.
     """
 
     number: int
-    steps: list[tuple[int, int]] = field(default_factory=list)
+    steps: list[tuple[int, ...]] = field(default_factory=list)
     addends: int | None = None
     mode: int = 0
 
@@ -119,6 +119,10 @@ class EngineCycles:
         return {name: bank.ready for name, bank in self.banks.items()}
 
     @property
+    def _streams(self) -> list[BankCycles]:
+        return [bank for name, bank in self.banks.items() if name != "c"]
+
+    @property
     def word(self) -> WordSeen | None:
         """The word at the output; None where none is valid."""
         if not self.queue:
@@ -155,11 +159,11 @@ class EngineCycles:
 
     def _beat(self, held: bool, mode: int) -> tuple[InTile | None, int]:
         """The beat that enters the elements in this cycle, and errors that show with it."""
-        a, b, c = self.banks["a"], self.banks["b"], self.banks.get("c")
+        streams, c = self._streams, self.banks.get("c")
         first, context = not self.continues, self.position
         if first and not context:
             self.kept_mode = mode
-        if held or not (a.valid and b.valid and (c is None or self.continues or c.valid)):
+        if held or not (all(bank.valid for bank in streams) and (c is None or self.continues or c.valid)):
             return None, 0
         waits = any(each is not None and not each.last and each.context == context for each in self.flying[:-1])
         if self.continues and waits:
@@ -168,8 +172,8 @@ class EngineCycles:
             if first:
                 self.tile = MacroTile(self.tiles, addends=None if c is None else c.steps[c.of], mode=self.kept_mode)
                 self.tiles += 1
-            self.tile.steps.append((a.steps[a.of], b.steps[b.of]))
-        last = a.last or b.last
+            self.tile.steps.append(tuple(bank.steps[bank.of] for bank in streams))
+        last = any(bank.last for bank in streams)
         beat, error = InTile(self.tile, context, last), 0
         self.beats += 1
         self.position += 1
@@ -179,12 +183,12 @@ class EngineCycles:
         return beat, error
 
     def _step_ends(self, first: bool, last: bool) -> int:
-        a, b, c = self.banks["a"], self.banks["b"], self.banks.get("c")
-        error = LENGTHS if a.last != b.last else 0
+        c = self.banks.get("c")
+        error = LENGTHS if len({bank.last for bank in self._streams}) > 1 else 0
         if c is not None and first:
             error |= 0 if c.last else FRAMES
             c.release()
-        a.release()
-        b.release()
+        for bank in self._streams:
+            bank.release()
         self.continues = not last
         return error

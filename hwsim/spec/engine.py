@@ -39,6 +39,10 @@ class EnginePorts(SpecPart):
     """Of the addends; `none`: every sum starts from +0."""
     d: Word
     """Of the results."""
+    scale_a: Annotated[Word | None, NoneWord] = None
+    """Of A's scales, as a stream of their own; `none`: they stand behind A's codes."""
+    scale_b: Annotated[Word | None, NoneWord] = None
+    """Of B's scales; both or none."""
 
 
 def _unit(value: Any) -> Specified:
@@ -115,6 +119,10 @@ class Engine(SpecPart):
             raise RuleError("cuts", str(error).removeprefix("cuts ")) from None
         if self.ports.c is not None and self.unit.operands.addend is None:
             raise RuleError("ports.c", f"must be none: {self.unit.name} takes no addend")
+        if (self.ports.scale_a is None) != (self.ports.scale_b is None):
+            raise RuleError("ports", "must have both scale_a and scale_b, or none of them")
+        if self.ports.scale_a is not None and self.unit.scale is None:
+            raise RuleError("ports.scale_a", f"must be none: {self.unit.name} has no scales")
         return self
 
     @property
@@ -159,15 +167,26 @@ class Engine(SpecPart):
 
     def sizes(self) -> dict[str, StreamSizes]:
         """The streams of operands, by name."""
-        (rows, columns), (r, c) = (self.rows, self.columns), self.reuse
-        sizes = {
-            "a": StreamSizes(r, rows * self.slice_bits("a"), self.ports.a),
-            "b": StreamSizes(c, columns * self.slice_bits("b"), self.ports.b),
-        }
+        (rows, columns), (r, c), ports = (self.rows, self.columns), self.reuse, self.ports
+        sizes: dict[str, StreamSizes] = {}
+        apart: dict[str, StreamSizes] = {}
+        sides: tuple[tuple[Side, int, int, int, int | None], ...] = (
+            ("a", r, rows, ports.a, ports.scale_a), ("b", c, columns, ports.b, ports.scale_b),
+        )  # fmt: skip
+        for side, slices, count, width, scale_width in sides:
+            scales = 0 if scale_width is None else self.scale_bits(side)
+            sizes[side] = StreamSizes(slices, count * (self.slice_bits(side) - scales), width)
+            if scale_width is not None:
+                apart[f"scale_{side}"] = StreamSizes(slices, count * scales, scale_width)
         if self.ports.c is not None and self.unit.operands.addend is not None:
             bits = rows * columns * self.unit.operands.addend.container_bits
             sizes["c"] = StreamSizes(r * c, bits, self.ports.c)
-        return sizes
+        return sizes | apart
+
+    @property
+    def step_streams(self) -> list[str]:
+        """The streams that bring each step: all but that of the addends."""
+        return [name for name in self.sizes() if name != "c"]
 
     @property
     def results(self) -> StreamSizes:
@@ -194,6 +213,8 @@ class Engine(SpecPart):
     def digest(self) -> str:
         """SHA-256 of what the engine returns and how its ports are: the same for files that differ in words alone."""
         data = self.model_dump(mode="json", exclude={"engine", "summary", "unit"})
+        if self.ports.scale_a is None:
+            del data["ports"]["scale_a"], data["ports"]["scale_b"]
         data |= {"unit": canonical(self.unit), "cuts": self.pipeline.cuts}
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
@@ -204,7 +225,8 @@ class Engine(SpecPart):
         yield f"{elements} elements of {lanes} products: {elements * lanes:,} products a cycle"
         yield f"macro tile {m} x {n}: {self.contexts} contexts, latency {self.pipeline.latency}"
         for name, stream in (*self.sizes().items(), ("d", self.results)):
-            yield f"stream {name}: {stream.width} bits, {stream.words} words a {'tile' if name in 'cd' else 'step'}"
+            whole = "step" if name in self.step_streams else "tile"
+            yield f"stream {name}: {stream.width} bits, {stream.words} words a {whole}"
         slowest = max(self.step_cycles(), key=lambda part: self.step_cycles()[part])
         share = float(self.utilisation)
         yield f"utilisation {share:.0%} of long sums" + ("" if share == 1 else f", set by {slowest}")
@@ -239,5 +261,9 @@ def _found(document: Document) -> None:
 def engine_yaml(engine: Engine) -> str:
     """An engine as a YAML file that `load_engine` reads back, its unit written out."""
     data = engine.model_dump(mode="json", exclude_unset=True)
-    data["ports"] = {name: "none" if bits is None else bits for name, bits in data["ports"].items()}
+    data["ports"] = {
+        name: "none" if bits is None else bits
+        for name, bits in data["ports"].items()
+        if bits is not None or name == "c"
+    }
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
@@ -78,9 +80,10 @@ class Bank(wiring.Component):
 class Feed(wiring.Component):
     """Every pair of slices of A and B once in each step, the slices of B in turn first; a context for each pair.
 
-    A frame ends a sum; those of A and of B are as long as each other. Addends come a frame for all contexts of a sum.
-    error: set, until reset, bit 0 by a step that ends one of the frames of A and B and not the other, after which the
-    sum ends; bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
+    A frame ends a sum; those of A and of B, and of scales with streams of their own, are as long as each other. Addends
+    come a frame for all contexts of a sum.
+    error: set, until reset, bit 0 by a step that ends one of these frames and not another, after which the sum ends;
+    bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
     """
 
     def __init__(self, engine: Engine, mode_bits: int):
@@ -105,7 +108,7 @@ class Feed(wiring.Component):
             for port in ("tdata", "tvalid", "tlast"):
                 m.d.comb += getattr(bank, port).eq(getattr(self, f"{name}_{port}"))
             m.d.comb += [getattr(self, f"{name}_tready").eq(bank.tready), getattr(self, name).eq(bank.slice)]
-        a, b = banks["a"], banks["b"]
+        steps = [bank for name, bank in banks.items() if name != "c"]
         rows, columns = self.streams["a"].slices, self.streams["b"].slices
         row = Signal(range(max(2, rows)), name="row")
         column = Signal(range(max(2, columns)), name="column")
@@ -116,18 +119,20 @@ class Feed(wiring.Component):
         lengths, frames = Signal(name="lengths"), Signal(name="frames")
         m.d.sync += self.error.eq(self.error | Cat(lengths, frames))
         m.d.comb += [
-            self.valid.eq(a.valid & b.valid), goes.eq(self.valid & self.ready),
-            ends.eq((row == rows - 1) & (column == columns - 1)), last.eq(a.last | b.last),
-            a.slot.eq(row), b.slot.eq(column), a.release.eq(goes & ends), b.release.eq(goes & ends),
+            self.valid.eq(reduce(and_, (bank.valid for bank in steps))), goes.eq(self.valid & self.ready),
+            ends.eq((row == rows - 1) & (column == columns - 1)), last.eq(reduce(or_, (bank.last for bank in steps))),
+            *(bank.slot.eq(column if name.endswith("b") else row) for name, bank in banks.items() if name != "c"),
+            *(bank.release.eq(goes & ends) for bank in steps),
             self.first.eq(~first), self.last.eq(last), self.of_context.eq(row * columns + column),
-            lengths.eq(goes & ends & (a.last != b.last)), frames.eq(a.early | b.early),
+            lengths.eq(goes & ends & reduce(or_, (steps[0].last != bank.last for bank in steps[1:]))),
+            frames.eq(reduce(or_, (bank.early for bank in steps))),
         ]  # fmt: skip
         if "c" in banks:
             c = banks["c"]
             m.d.comb += [
-                self.valid.eq(a.valid & b.valid & (first | c.valid)),
+                self.valid.eq(reduce(and_, (bank.valid for bank in steps)) & (first | c.valid)),
                 c.slot.eq(self.of_context), c.release.eq(goes & ends & ~first),
-                frames.eq(a.early | b.early | c.early | (c.release & ~c.last)),
+                frames.eq(reduce(or_, (bank.early for bank in steps)) | c.early | (c.release & ~c.last)),
             ]  # fmt: skip
         if self.mode_bits:
             kept = Signal(self.mode_bits, name="kept_mode")

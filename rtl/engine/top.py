@@ -79,7 +79,7 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     inner = {f"{name}_{port}": f"{name}_{port}" for name in streams for port in ("tdata", "tvalid", "tready", "tlast")}
     beat = {"valid": "beat_valid", "ready": "beat_ready", "first": "beat_first", "last": "beat_last",
             "of_context": "beat_context", "mode_in": "mode", "mode": "beat_mode"}  # fmt: skip
-    operands = {name: f"{name}_slices" for name in ("a", "b", "c")}
+    operands = {name: f"{name}_slices" for name in engine.sizes()}
     yield from _instance(f"{top}_feed", "u_feed", ports["feed"], inner | beat | operands)
     control = {f"in_{name}": beat[name] for name in ("valid", "ready", "first", "last")}
     control |= {"in_context": "beat_context", "in_mode": "beat_mode", "out_valid": "tile_valid",
@@ -88,9 +88,8 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     yield "  genvar i, j;"
     for at, (kind, index, count) in enumerate((("row", "i", engine.rows), ("column", "j", engine.columns))):
         side = "ab"[at]
-        bits = engine.slice_bits("ab"[at])  # type: ignore[arg-type]
         wires = {name: f"{name}[{index}]" for name in side_elements(engine.unit, at)}
-        wires |= {"codes": f"{side}_slices[{index}*{bits} +: {bits}]", "scale_nan": f"{side}_scale_nan[{index}]",
+        wires |= {"codes": _codes(engine, side, index, count), "scale_nan": f"{side}_scale_nan[{index}]",
                   "mode": "beat_mode"}  # fmt: skip
         yield f"  generate for ({index} = 0; {index} < {count}; {index} = {index} + 1) begin : {kind}"
         yield from _instance(f"{top}_{kind}", "u_decode", ports[kind], wires, "    ")
@@ -110,6 +109,16 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     drain |= {port: f"d_{port}" for port in ("tdata", "tvalid", "tready", "tlast")}
     yield from _instance(f"{top}_drain", "u_drain", ports["drain"], drain)
     yield "endmodule"
+
+
+def _codes(engine: Engine, side: str, index: str, count: int) -> str:
+    """A row's, or a column's, codes and scales in a beat."""
+    parts = []
+    for name in (f"scale_{side}", side):
+        if name in engine.sizes():
+            bits = engine.sizes()[name].size // count
+            parts.append(f"{name}_slices[{index}*{bits} +: {bits}]")
+    return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
 
 
 def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:

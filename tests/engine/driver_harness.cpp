@@ -21,6 +21,9 @@ struct Bench {
 #ifdef HWSIM_C
         top.c_tvalid = 0;
 #endif
+#ifdef HWSIM_SCALE_A
+        top.scale_a_tvalid = top.scale_b_tvalid = 0;
+#endif
         ++cycles;
     }
     void settle() {
@@ -58,8 +61,15 @@ static int put(void* self, int stream, const uint8_t* word, int last) {
 #ifdef HWSIM_C
     if (stream == 2) put_word(top.c_tdata, word, HWSIM_C), top.c_tvalid = 1, top.c_tlast = last;
 #endif
+#ifdef HWSIM_SCALE_A
+    if (stream == 3) put_word(top.scale_a_tdata, word, HWSIM_SCALE_A), top.scale_a_tvalid = 1, top.scale_a_tlast = last;
+    if (stream == 4) put_word(top.scale_b_tdata, word, HWSIM_SCALE_B), top.scale_b_tvalid = 1, top.scale_b_tlast = last;
+#endif
     bench.settle();
     int taken = stream == 0 ? top.a_tready : top.b_tready;
+#ifdef HWSIM_SCALE_A
+    if (stream > 2) taken = stream == 3 ? top.scale_a_tready : top.scale_b_tready;
+#endif
 #ifdef HWSIM_C
     if (stream == 2) taken = top.c_tready;
 #endif
@@ -102,7 +112,7 @@ int driver_multiply(void* bench, unsigned of_mode, size_t m, size_t n, size_t k,
 #ifdef HWSIM_C
                                        AS(c),
 #endif
-#ifdef HWSIM_SCALES
+#ifdef HWSIM_SCALED
                                        AS(scale_a), AS(scale_b),
 #endif
                                        static_cast<NAME(HWSIM_NAME, _d)*>(d));

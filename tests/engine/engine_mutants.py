@@ -55,6 +55,9 @@ class RuleMutant(NamedTuple):
 
 TWO_MODES: dict[str, Any] = {"unit": ODD_MODES["modes-window"], "addends": False}
 SCALED: dict[str, Any] = {"unit": unit("blocks-in-a-beat")}
+APART: dict[str, Any] = SCALED | {
+    "columns": 2, "ports": {"a": 32, "b": 64, "c": 64, "d": 32, "scale_a": 16, "scale_b": 8},
+}  # fmt: skip
 PROMOTED: dict[str, Any] = {
     "unit": unit("scaled-promotion"),
     "addends": unit("scaled-promotion").operands.addend is not None,
@@ -103,6 +106,17 @@ RULES = (
     RuleMutant("what is promoted opens a sum", "element", 'f"keeps_{name}"',
                'f"keeps_{name}" if name != "first" else "adds_first"',
                PROMOTED | {"cuts": ["multiply", "align", "sum", "round", "promote.sum", "promote"]}),
+    RuleMutant("a beat does not wait for the scales of B", "feed", "(bank.valid for bank in steps))), goes",
+               "(bank.valid for bank in steps[:-1]))), goes",
+               APART | {"ports": {"a": 32, "b": 64, "d": 32, "scale_a": 16, "scale_b": 8}}),
+    RuleMutant("the end of a frame of scales is not seen", "feed", "(bank.last for bank in steps)",
+               "(bank.last for bank in steps[:2])", APART),
+    RuleMutant("scales that end elsewhere are not told of", "feed", "for bank in steps[1:])",
+               "for bank in steps[1:2])", APART),
+    RuleMutant("columns take scales of the row's slice", "feed", 'column if name.endswith("b")',
+               'column if name == "b"',
+               APART),
+    RuleMutant("scales stand below codes", "top", '(f"scale_{side}", side):', '(side, f"scale_{side}"):', APART),
     RuleMutant("every column has the row's own number", "top", """f"{name}[{'ij'[at]}]" for at""",
                """f"{name}[{'ii'[at]}]" for at"""),
 )  # fmt: skip

@@ -45,7 +45,7 @@ def through(built: Engine, source: Path, given: dict[str, Any], mode: int = 0) -
     defines = [f'HWSIM_DRIVER="{source}"', f"HWSIM_NAME={source.stem}",
                *(f"HWSIM_{name.upper()}={size}" for name, size in sizes.items()),
                *(["HWSIM_MODE"] if built.has_modes else []),
-               *(["HWSIM_SCALES"] if built.unit.scale is not None else [])]  # fmt: skip
+               *(["HWSIM_SCALED"] if built.unit.scale is not None else [])]  # fmt: skip
     with at_hand():
         library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, HARNESS, hdl.once, [*defines, *_bytes(source)])))
     library.driver_open.restype = ctypes.c_void_p
@@ -81,15 +81,17 @@ def test_c_packs_the_words_that_numpy_packs(what: str, tmp_path: Path) -> None:
             along = given[f"scale_{side}"] if side == "a" else given[f"scale_{side}"].T
             scales = np.ascontiguousarray(np.repeat(along, block, axis=0)[:count])
             arrays.append(scales)
-        frames = operand_frames(built, side, arrays[0], scales).words
-        size, words = built.sizes()[side].width // 8, built.sizes()[side].words
-        word = (ctypes.c_uint8 * size)()
-        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
-        for tile, frame in enumerate(frames):
-            for at, wanted in enumerate(frame):
-                sizes = (at % words, at // words, tile * first, count, 384)
-                getattr(library, f"tiny_pack_{side}")(word, *map(ctypes.c_size_t, sizes), *pointers)
-                assert int.from_bytes(bytes(word), "little") == wanted, (side, tile, at)
+        every = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+        packed = operand_frames(built, side, arrays[0], scales)
+        for name, frames in packed.items():
+            size, words = built.sizes()[name].width // 8, built.sizes()[name].words
+            word = (ctypes.c_uint8 * size)()
+            pointers = every if len(packed) == 1 else every[:1] if name == side else every[1:]
+            for tile, frame in enumerate(frames.words):
+                for at, wanted in enumerate(frame):
+                    sizes = (at % words, at // words, tile * first, count, 384)
+                    getattr(library, f"tiny_pack_{name}")(word, *map(ctypes.c_size_t, sizes), *pointers)
+                    assert int.from_bytes(bytes(word), "little") == wanted, (name, tile, at)
 
 
 def expected(built: Engine, given: dict[str, Any], mode: int) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from engine.engine_mutants import MUTANTS, RULES, EngineMutant, RuleMutant
+from engine.engine_mutants import APART, MUTANTS, RULES, EngineMutant, RuleMutant
 from engine.engines import engine
 
 from hwsim.base.errors import InputError
@@ -53,6 +53,13 @@ def test_an_engine_is_proved_whole() -> None:
     assert {"top", "feed", "drain", "progress", "decoders", "element", "control", "composition"} <= names
     assert [row.name for row in report.rows if row.word == "compared"] == ["whole dot products"]
     assert "2 x 2 elements of small4, 2 x 2: every word of results is the model's" in report.verdict
+
+
+@pytest.mark.slow
+def test_an_engine_with_streams_of_scales_is_proved_whole() -> None:
+    report = prove_engine(engine(**APART), ProofOptions(60))
+    assert report.proved and not report.open, report.verdict
+    assert {"feed: scale_a: ready", "feed: scale_b.kept, step"} <= {row.name for row in report.rows}
 
 
 def test_what_is_open_is_named_and_fails_in_junit(tmp_path: Path) -> None:

@@ -53,10 +53,16 @@ ODD_ENGINES = {
 }  # fmt: skip
 
 
+APART = {"scale_a": 16, "scale_b": 8}  # scales as streams of their own
+
+
+@pytest.mark.parametrize("apart", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("what", others_slow(ODD_ENGINES, ["several scales a beat"]))
-def test_a_small_engine_of_every_place_of_scales_is_its_model(what: str, tmp_path: Path) -> None:
-    addends = ODD_ENGINES[what].operands.addend is not None
-    agrees(played(engine(ODD_ENGINES[what], addends=addends, columns=2), tmp_path, "icarus"))
+def test_a_small_engine_of_every_place_of_scales_is_its_model(what: str, apart: bool, tmp_path: Path) -> None:
+    ports = {"a": 32, "b": 64, "d": 32} | (APART if apart else {})
+    if ODD_ENGINES[what].operands.addend is not None:
+        ports["c"] = 64
+    agrees(played(engine(ODD_ENGINES[what], columns=2, ports=ports), tmp_path, "icarus"))
 
 
 UNITS = {  # of every method and place of scales, with addends where they take some

@@ -46,6 +46,8 @@ def test_words_change_no_digest_and_bits_do() -> None:
         ({"unit": "hopper-wgmma"}, "unit must be a unit: unknown unit 'hopper-wgmma'"),
         ({"ports": {"a": 12, "b": 8, "d": 8}}, "ports.a must be a multiple of 8, not 12"),
         ({"speed": 3}, "speed is not a key here"),
+        ({"ports": {"a": 8, "b": 8, "d": 8, "scale_a": 8}}, "ports must have both scale_a and scale_b, or none"),
+        ({"ports": {"a": 8, "b": 8, "d": 8, "scale_a": 8, "scale_b": 8}}, "ports.scale_a must be none: small4 has no"),
     ],
 )
 def test_what_breaks_a_rule_is_refused(keys: dict[str, Any], rule: str) -> None:
@@ -59,6 +61,24 @@ def test_addends_need_a_unit_that_takes_them() -> None:
         engine(without)
 
 
+def test_scales_stand_behind_codes_or_by_themselves() -> None:
+    ports = {"a": 512, "b": 512, "d": 32}
+    beside, apart = (engine("mxfp8-e4m3-f32", addends=False, ports=ports | more)
+                     for more in ({}, {"scale_a": 16, "scale_b": 32}))  # fmt: skip
+    assert beside.digest != apart.digest and load_engine(yaml.safe_load(engine_yaml(apart))) == apart
+    assert [beside.sizes()[side].size for side in "ab"] == [2 * 264, 3 * 264]
+    assert [(name, size.size, size.words) for name, size in apart.sizes().items()] == [
+        ("a", 512, 2), ("b", 768, 3), ("scale_a", 16, 2), ("scale_b", 24, 2),
+    ]  # fmt: skip
+    codes, scales = np.arange(4 * 64).reshape(4, 64), np.arange(8).reshape(4, 2) + 100
+    frames = operand_frames(apart, "a", codes, scales)
+    # A step has two slices of two rows: rows 0 and 1, then 2 and 3; words of 16 bits are the scales of a slice.
+    assert frames["scale_a"].words == [[0x6664, 0x6A68, 0x6765, 0x6B69]]
+    assert [word & 0xFF for word in frames["a"].words[0]] == [0, 128, 32, 160]
+    whole = operand_frames(beside, "a", codes, scales)["a"].words[0]
+    assert whole[0] & (1 << 256) - 1 == frames["a"].words[0][0] & (1 << 256) - 1 and whole[0] >> 256 & 0xFF == 100
+
+
 def test_utilisation_is_that_of_the_slowest() -> None:
     assert engine(ports={"a": 128, "b": 128, "d": 32}).utilisation == 1
     slow = engine(ports={"a": 8, "b": 128, "d": 32})
@@ -70,7 +90,7 @@ def test_matrices_are_packed_as_the_page_says() -> None:
     """The word that holds a code, by hand; and results come back from words."""
     built = engine()
     a = np.arange(1, 1 + 4 * 8, dtype=np.uint8).reshape(4, 8)
-    frame = operand_frames(built, "a", a).words
+    frame = operand_frames(built, "a", a)["a"].words
     # Steps, slices, rows, lanes: 32 bits are a row's four codes.
     assert len(frame) == 1 and frame[0][0] == 0x04030201 and frame[0][1] == 0x0C0B0A09
     assert frame[0][2] == 0x14131211 and frame[0][4] == 0x08070605

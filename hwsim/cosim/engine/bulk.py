@@ -29,7 +29,9 @@ from hwsim.tb.engine import EngineScript
 from hwsim.tb.job import PortMismatch, SuiteOutcome
 
 DRIVER = Path(__file__).with_name("bulk.cpp")
-STREAMS = "a", "b", "c"
+STREAMS = "a", "b", "c", "scale_a", "scale_b"
+TAKE, RESET = 10, 11  # places of what is driven beside streams
+VALID = len(STREAMS)  # the place of d_tvalid in what is seen; d_tlast and error above
 PART = 1 << 14  # cycles that are played at once
 
 
@@ -46,7 +48,8 @@ class EngineBulk:
     def __init__(self, engine: Engine, verilog: str | None = None):
         """verilog: of another design of the same ports. Raises ToolMissing or BuildFailed."""
         self.engine, hdl = engine, sources(engine, verilog)
-        defines = [name for name, has in (("HWSIM_C", "c" in engine.sizes()), ("HWSIM_MODE", engine.has_modes)) if has]
+        has = {"C": "c" in engine.sizes(), "MODE": engine.has_modes, "SCALES": "scale_a" in engine.sizes()}
+        defines = [f"HWSIM_{name}" for name, there in has.items() if there]
         self._library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, DRIVER, hdl.once, defines)))
         self._library.hwsim_open.restype = ctypes.c_void_p
         self._library.hwsim_run.restype = ctypes.c_int64
@@ -70,7 +73,7 @@ class EngineBulk:
             seen, results = self._run(script, words, part)
             for mismatch in _wrong(script, part, seen, results, expected):
                 outcome.note(mismatch)
-            leaves = (script.take & ~script.reset)[part][(seen >> 3 & 1).astype(bool)]
+            leaves = (script.take & ~script.reset)[part][(seen >> VALID & 1).astype(bool)]
             left += [int.from_bytes(row.tobytes(), "little") for row in results[leaves]]
             at(part.stop)
         outcome.cycles = int((~script.reset).sum())
@@ -80,31 +83,31 @@ class EngineBulk:
 
     def _run(
         self, script: EngineScript, words: dict[str, NDArray[np.uint32]], part: slice
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    ) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
         """What is seen in each cycle, and the rows of the results that were valid."""
         cycles = part.stop - part.start
-        drive = (script.take[part] << 6 | script.reset[part].astype(np.uint8) << 7).astype(np.uint8)
+        drive = script.take[part].astype(np.uint16) << TAKE | script.reset[part].astype(np.uint16) << RESET
         offered = {name: np.ascontiguousarray(script.offered[name][part]) for name in words}
         for place, name in enumerate(STREAMS):
             if name in words:
                 valid = offered[name] >= 0
                 last = valid & script.lasts[name][offered[name]] if len(words[name]) else valid
-                drive |= (valid << place | last << place + 3).astype(np.uint8)
+                drive |= (valid << place | last << place + len(STREAMS)).astype(np.uint16)
         row = -(-self.engine.results.width // 32)
-        seen, results = np.zeros(cycles, np.uint8), np.zeros((cycles, row), np.uint32)
+        seen, results = np.zeros(cycles, np.uint16), np.zeros((cycles, row), np.uint32)
         mode = np.ascontiguousarray(script.mode[part], np.uint8)
         rows = np.array([words[name].shape[1] if name in words else 0 for name in STREAMS], np.int64)
         count = self._library.hwsim_run(
             self._bench, ctypes.c_int64(cycles), address(drive), address(mode),
-            (ctypes.c_void_p * 3)(*(address(offered[name]) if name in words else None for name in STREAMS)),
-            (ctypes.c_void_p * 3)(*(address(words[name]) if name in words else None for name in STREAMS)),
+            (ctypes.c_void_p * 5)(*(address(offered[name]) if name in words else None for name in STREAMS)),
+            (ctypes.c_void_p * 5)(*(address(words[name]) if name in words else None for name in STREAMS)),
             address(rows), address(seen), address(results), ctypes.c_int64(row),
         )  # fmt: skip
         return seen, results[:count]
 
 
 def _wrong(
-    script: EngineScript, part: slice, seen: NDArray[np.uint8], results: NDArray[np.uint32],
+    script: EngineScript, part: slice, seen: NDArray[np.uint16], results: NDArray[np.uint32],
     expected: NDArray[np.uint32],
 ) -> Iterator[PortMismatch]:  # fmt: skip
     """The ports that are not as the script has them, in the order of cycles."""
@@ -113,14 +116,15 @@ def _wrong(
     valid = word >= 0
     looked_at = [(f"{name}_tready", seen >> place & 1, script.ready[name][part], promised)
              for place, name in enumerate(STREAMS) if name in script.ready]  # fmt: skip
-    looked_at += [("error", seen >> 5, script.error[part], promised), ("d_tvalid", seen >> 3 & 1, valid, promised),
-              ("d_tlast", seen >> 4 & 1, lasts[word], promised & valid)]  # fmt: skip
+    looked_at += [("error", seen >> VALID + 2, script.error[part], promised),
+                  ("d_tvalid", seen >> VALID & 1, valid, promised),
+                  ("d_tlast", seen >> VALID + 1 & 1, lasts[word], promised & valid)]  # fmt: skip
     found = [
         PortMismatch(port, part.start + int(cycle), int(word[cycle]), int(shown[cycle]), int(model[cycle]))
         for port, shown, model, where in looked_at
         for cycle in np.flatnonzero((shown != model) & where)
     ]
-    cycles = np.flatnonzero(seen >> 3 & 1)
+    cycles = np.flatnonzero(seen >> VALID & 1)
     both = (promised & valid)[cycles]
     rows, cycles = results[both], cycles[both]
     wanted_rows = expected[word[cycles]]

@@ -40,7 +40,10 @@ def _keys(stream: Stream, unit: Specified, cuts: tuple[str, ...]) -> dict[str, o
     if unit.operands.addend is not None and stream.random() < 0.6:
         ports["c"] = stream.choice(WIDTHS)
     rows, columns = stream.randint(1, 4), stream.randint(1, 4)
-    return {
+    keys: dict[str, object] = {
         "unit": unit, "rows": rows, "columns": columns, "reuse": [stream.randint(1, 3), stream.randint(1, 3)],
         "cuts": list(cuts), "ports": ports, "drain": stream.randint(1, 3),
     }  # fmt: skip
+    if unit.scale is not None and stream.random() < 0.5:
+        ports |= {f"scale_{side}": stream.choice(WIDTHS) for side in "ab"}
+    return keys

@@ -1,9 +1,10 @@
 """Matrices as the words of an engine's streams, and words as matrices of results: the packing is specification.
 
 A step of A brings, for each of its slices and each row of the tile, the codes of a group of products, lane 0 in the low
-bits, and above them the codes of its scales. Rows stand side by side, slices after each other, and a step is filled up
-with zeros to whole words. B's columns stand so too. C has the tiles of all contexts after each other, their elements
-row by row, and is filled up so; each tile of D by itself.
+bits, and above them the codes of its scales; where scales have a stream of their own, they stand there so. Rows stand
+side by side, slices after each other, and a step is filled up with zeros to whole words. B's columns stand so too.
+C has the tiles of all contexts after each other, their elements row by row, and is filled up so; each tile of D by
+itself.
 """
 
 from __future__ import annotations
@@ -68,22 +69,20 @@ def padded_products(engine: Engine, k: int) -> int:
     return max(fill, -(-k // fill) * fill)
 
 
-def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | None = None) -> Frames:
+def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | None = None) -> dict[str, Frames]:
     """The frames of A (M, K), or of B (N, K), one for each macro row or column; what is missing is filled with zeros.
+    By the names of streams: scales may have one of their own.
 
     scales: (M or N, blocks along K), where the unit has some; blocks of one row alone. None in a mode without scales.
     Raises InputError for scales that are not so.
     """
-    unit = engine.unit
-    size, slots = (engine.rows, engine.reuse[0]) if side == "a" else (engine.columns, engine.reuse[1])
+    unit, sizes = engine.unit, engine.sizes()
     rows, k = codes.shape
-    height, length = -(-rows // (size * slots)) * size * slots, padded_products(engine, k)
+    height, length = _height(engine, side, rows), padded_products(engine, k)
     whole = np.zeros((height, length), np.uint64)
     whole[:rows, :k] = codes
-    instruction = unit.instruction
-    steps = length // instruction.lanes
-    order = np.array([instruction.indices(step) for step in range(steps)])
-    slices = bits_of(whole[:, order], engine.code_bits(side))  # (rows, steps, bits)
+    order = np.array([unit.instruction.indices(step) for step in range(length // unit.instruction.lanes)])
+    slices = {side: bits_of(whole[:, order], engine.code_bits(side))}  # (rows, steps, bits)
     if unit.scale is not None:
         fmt, block = unit.scale.of(side).format, block_lengths(unit)["ab".index(side)]
         every = np.full((height, -(-length // block)), one_code(fmt), np.uint64)
@@ -96,12 +95,26 @@ def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | Non
         elif all(mode.scale is not None for mode in modes_of(unit)):
             raise InputError(f"scale_{side} must be given: {unit.name} has no mode without scales")
         taken = order[:, :: unit.lanes_of_scale(side)] // block
-        slices = np.concatenate([slices, bits_of(every[:, taken], fmt.container_bits)], axis=-1)
+        slices[f"scale_{side}"] = bits_of(every[:, taken], fmt.container_bits)
+        if f"scale_{side}" not in sizes:
+            slices = {side: np.concatenate([*slices.values()], axis=-1)}
+    return {name: _frames(engine, side, bits, sizes[name].width) for name, bits in slices.items()}
+
+
+def _height(engine: Engine, side: Side, rows: int) -> int:
+    """Rows of whole macro tiles."""
+    macro = engine.macro["ab".index(side)]
+    return -(-rows // macro) * macro
+
+
+def _frames(engine: Engine, side: Side, slices: NDArray[np.uint8], width: int) -> Frames:
+    """The frames of slices (rows, steps, bits), in words of so many bits."""
+    size, slots = (engine.rows, engine.reuse[0]) if side == "a" else (engine.columns, engine.reuse[1])
+    steps = slices.shape[1]
     tiles = slices.reshape(-1, slots, size, steps, slices.shape[-1]).transpose(0, 3, 1, 2, 4)
-    stream = engine.sizes()[side]
     frames = []
     for tile in tiles:
-        words = words_of_bits(tile.reshape(steps, -1), stream.width)
+        words = words_of_bits(tile.reshape(steps, -1), width)
         frames.append([word for step in words for word in step])
     return Frames(frames)
 

@@ -76,28 +76,32 @@ def _values(engine: Engine) -> dict[str, Any]:
         "columns": engine.columns, "macro": engine.macro, "reuse": engine.reuse, "lanes": instruction.lanes,
         "modes": list(unit.modes) if isinstance(unit, ModalUnit) else [unit.name], "types": types, "scaled": scaled,
         "blocks": block_lengths(unit) if scaled else None, "has_c": has_c, "arguments": arguments, "streams": streams,
-        "sides": list(_sides(engine)), "order": [instruction.indices(group) for group in range(instruction.groups)],
-        "instruction": instruction.k, "fill": instruction.fill, "c_words": streams[2]["words"] if has_c else 0,
+        "packed": list(_packed(engine)), "order": [instruction.indices(group) for group in range(instruction.groups)],
+        "instruction": instruction.k, "fill": instruction.fill, "c_words": engine.sizes()["c"].words if has_c else 0,
         "result_words": engine.results.words, "result_bits": unit.output.container_bits,
         "addend_bits": unit.operands.addend.container_bits if has_c and unit.operands.addend else 0,
     }  # fmt: skip
 
 
-def _sides(engine: Engine) -> Iterator[dict[str, Any]]:
-    """What the templates say of A, and of B."""
-    unit, low = engine.unit, module_name(engine.name)
-    sides: tuple[Side, Side] = ("a", "b")
-    for at, side in enumerate(sides):
-        up = low.upper()
-        size = f"{up}_MACRO_{'ROWS' if at == 0 else 'COLUMNS'}"
+def _packed(engine: Engine) -> Iterator[dict[str, Any]]:
+    """What the templates say of each stream that brings steps: codes, scales, or both."""
+    unit, low, sizes = engine.unit, module_name(engine.name), engine.sizes()
+    for number, name in enumerate(("a", "b", "c", "scale_a", "scale_b")):
+        if name not in engine.step_streams:
+            continue
+        side: Side = "a" if name.endswith("a") else "b"
+        at = "ab".index(side)
+        size = f"{low.upper()}_MACRO_{'ROWS' if at == 0 else 'COLUMNS'}"
+        takes = [side] if name == side else []
         said: dict[str, Any] = {
-            "name": side, "words": engine.sizes()[side].words, "rows": size, "bits": engine.code_bits(side),
-            "first": f"at_{side}.tile {'/ across' if at == 0 else '% across'} * {size}", "all": "mn"[at],
-            "passed": side, "arguments": f"const {low}_{side} *{side}",
+            "name": name, "number": number, "side": side, "codes": name == side, "words": sizes[name].words,
+            "rows": size, "bits": engine.code_bits(side), "all": "mn"[at], "scales": False,
+            "first": f"at_{name}.tile {'/ across' if at == 0 else '% across'} * {size}",
         }  # fmt: skip
-        if unit.scale is not None:
+        if unit.scale is not None and (name != side or f"scale_{side}" not in sizes):
             fmt = unit.scale.of(side).format
-            said |= {"passed": f"{side}, scale_{side}", "block": block_lengths(unit)[at], "one": one_code(fmt),
-                     "arguments": f"{said['arguments']}, const {low}_scale_{side} *scale_{side}",
+            takes.append(f"scale_{side}")
+            said |= {"scales": True, "block": block_lengths(unit)[at], "one": one_code(fmt),
                      "lanes_of_scale": unit.lanes_of_scale(side), "scale_bits": fmt.container_bits}  # fmt: skip
-        yield said
+        arguments = ", ".join(f"const {low}_{array} *{array}" for array in takes)
+        yield said | {"passed": ", ".join(takes), "arguments": arguments}

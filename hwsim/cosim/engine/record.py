@@ -14,6 +14,7 @@ from hwsim.cases.case import block_lengths
 from hwsim.compute.gemm import gemm
 from hwsim.cosim.engine.packing import (
     Codes,
+    Frames,
     addend_frames,
     operand_frames,
     padded_products,
@@ -63,10 +64,11 @@ class _Streams:
 
     def __init__(self, engine: Engine, segment: Segment):
         self.engine, self.segment, tiles = engine, segment, segment.tiles
-        frames = {
-            "a": [operand_frames(engine, "a", tile.a, tile.scale_a) for tile in tiles],
-            "b": [operand_frames(engine, "b", tile.b, tile.scale_b) for tile in tiles],
-        }
+        frames: dict[str, list[Frames]] = {name: [] for name in engine.step_streams}
+        for tile in tiles:
+            made = operand_frames(engine, "a", tile.a, tile.scale_a)
+            for name, each in (made | operand_frames(engine, "b", tile.b, tile.scale_b)).items():
+                frames[name].append(each)
         if "c" in engine.sizes():
             height, width = engine.macro
             zero = np.zeros((height, width), np.uint64)
@@ -100,12 +102,15 @@ class _Streams:
         unit = modes_of(engine.unit)[tile.mode]
         lanes = unit.instruction.lanes
         given: dict[str, NDArray[np.uint32] | None] = {}
-        for side, steps in zip("ab", zip(*tile.steps, strict=True), strict=True):
-            columns = np.array([index for step in steps for index in range(step * lanes, (step + 1) * lanes)])
-            given[side] = self.joined[side][:, columns].astype(np.uint32)
+        columns = {
+            name: np.array([index for step in steps for index in range(step * lanes, (step + 1) * lanes)])
+            for name, steps in zip(engine.step_streams, zip(*tile.steps, strict=True), strict=True)
+        }
+        for side in "ab":
+            given[side] = self.joined[side][:, columns[side]].astype(np.uint32)
             if unit.scale is not None:
-                block = block_lengths(unit)["ab".index(side)]
-                given[f"scale_{side}"] = self.joined[f"scale_{side}"][:, columns[::block]].astype(np.uint32)
+                of_scales = columns.get(f"scale_{side}", columns[side])[:: block_lengths(unit)["ab".index(side)]]
+                given[f"scale_{side}"] = self.joined[f"scale_{side}"][:, of_scales].astype(np.uint32)
         unit = with_scales_of_rows(unit)
         addends = None if tile.addends is None else self.segment.tiles[tile.addends].c
         codes = gemm(

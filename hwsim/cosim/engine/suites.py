@@ -154,11 +154,11 @@ def _unscaled(engine: Engine) -> bool:
 
 
 def _unequal(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment]:
-    """Frames of A, then of B, that end a step too early: the sum ends, and the rest is another."""
+    """Frames of one stream after another that end a step too early: the sum ends, and the rest is another."""
     long = [tile for tile in tiles if tile.a.shape[1] >= 2 * engine.unit.instruction.lanes][:2]
     if not (_unscaled(engine) and long and "c" not in engine.sizes()):
         return
-    for side in ("a", "b"):
+    for side in engine.step_streams:
         words = engine.sizes()[side].words
         for tile in long:
             steps = tile.a.shape[1] // engine.unit.instruction.lanes
@@ -168,7 +168,7 @@ def _unequal(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment
 
 def _early(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment]:
     """A frame that ends in the middle of a step, which `error` says, and nothing else."""
-    for side in ("a", "b"):
+    for side in engine.step_streams:
         words = engine.sizes()[side].words
         if words > 1:
             tile = tiles[0]

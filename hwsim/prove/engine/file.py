@@ -130,6 +130,12 @@ class EngineFile:
         size = self.engine.sizes()[stream].size // count
         return part(self.output("u_feed", stream), index * size, size)
 
+    def _codes(self, side: str, index: int, count: int) -> Term:
+        """Of what the feed brings in a beat, a row's or a column's codes, and above them its scales."""
+        streams = [name for name in (f"scale_{side}", side) if name in self.engine.sizes()]
+        every = [self._slice(name, index, count) for name in streams]
+        return op(Kind.BV_CONCAT, *every) if len(every) > 1 else every[0]
+
     def _given(self, kind: str, port: str, i: int, j: int) -> Term:
         """What a port of an instance must be driven with."""
         engine = self.engine
@@ -152,9 +158,9 @@ class EngineFile:
             case "drain", _ if port in OF_CONTROL:
                 return self.output("u_control", OF_CONTROL[port])
             case "row", "codes":
-                return self._slice("a", i, engine.rows)
+                return self._codes("a", i, engine.rows)
             case "column", "codes":
-                return self._slice("b", j, engine.columns)
+                return self._codes("b", j, engine.columns)
             case (("row" | "column"), "mode"):
                 return self.output("u_feed", "mode")
             case "element", "c" if "c" in engine.sizes():

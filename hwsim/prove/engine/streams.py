@@ -256,7 +256,7 @@ class FeedPromises(Followed):
     """The feed: what beats are, by what its streams brought."""
 
     def __init__(self, engine: Engine, circuit: Circuit):
-        self.streams, (self.rows, self.columns) = engine.sizes(), engine.reuse
+        self.streams, (self.rows, self.columns), self.of_steps = engine.sizes(), engine.reuse, engine.step_streams
         most = max(self.rows * self.columns, *(size.words for size in self.streams.values()))
         banks = {f"u_bank_{name}.bank{at}": size.width for name, size in self.streams.items() for at in (0, 1)}
         super().__init__(split(circuit, banks), most.bit_length() + 2)
@@ -383,7 +383,7 @@ class FeedPromises(Followed):
 
     def _stands(self, name: str, size: StreamSizes, followed: FollowedWord, read: Term) -> None:
         """Claim that a word's bits stand in the beats of its slices."""
-        slot = {"a": self.row, "b": self.column}.get(name, self.position)
+        slot = self.position if name == "c" else self.row if name.endswith("a") else self.column
         of_step = both(self.goes, followed.live, same(followed.step, read), self.fresh if name == "c" else true())
         slices = self.port(name)
         for place in range(size.slices):
@@ -403,8 +403,8 @@ class FeedPromises(Followed):
     def _of_beats(self) -> None:
         """Claim when beats are offered, and what they say of sums."""
         needed = [term if name != "c" else either(negated(self.fresh), term) for name, term in self.there]
-        a, b = self.words["a"], self.words["b"]
-        both_ends = both(self.goes, self._closes("a"), self._closes("b"))
+        every_end = both(self.goes, *map(self._closes, self.of_steps))
+        ends_one = either(*(self.words[name].last for name in self.of_steps))
         self.promises += [
             always("valid", "a beat is offered just where whole steps of all streams stand here, C's for a sum's first",
                    same_truth(self.high("valid"), both(*needed))),
@@ -412,8 +412,8 @@ class FeedPromises(Followed):
                      same(self.wide(self.port("of_context")), self.position), self.goes),
             Property("first", "a beat is its sum's first in the step after a sum's last, and after a reset",
                      same_truth(self.first, self.fresh), self.goes),
-            Property("last", "a beat is its sum's last where the last word of A's step, or of B's, had tlast",
-                     same_truth(self.last, either(a.last, b.last)), both_ends),
+            Property("last", "a beat is its sum's last where the last word of one of its streams' steps had tlast",
+                     same_truth(self.last, ends_one), every_end),
         ]  # fmt: skip
 
     def _closes(self, name: str) -> Term:
@@ -433,11 +433,11 @@ class FeedPromises(Followed):
                  negated(same(self.word_at[name], self.number(size.words - 1))))
             for name, size in self.streams.items()
         ))  # fmt: skip
-        a, b = self.words["a"], self.words["b"]
-        apart = negated(same_truth(a.last, b.last))
-        closing = both(self.ends, self._closes("a"), self._closes("b"))
+        first, *others = (self.words[name].last for name in self.of_steps)
+        apart = either(*(negated(same_truth(first, other)) for other in others))
+        closing = both(self.ends, *map(self._closes, self.of_steps))
         self.promises += [
-            Property("error: lengths", "bit 0 rises where a step ends one of both frames alone",
+            Property("error: lengths", "bit 0 rises where a step ends one of its streams' frames and not another",
                      same_truth(then[0], either(was[0], apart)), closing),
             Property("error: stays", "bit 0 does not change within a step", same_truth(then[0], was[0]),
                      negated(self.ends)),
