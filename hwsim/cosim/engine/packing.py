@@ -82,7 +82,9 @@ def operand_frames(engine: Engine, side: Side, codes: Codes, scales: Codes | Non
     whole = np.zeros((height, length), np.uint64)
     whole[:rows, :k] = codes
     order = np.array([unit.instruction.indices(step) for step in range(length // unit.instruction.lanes)])
-    slices = {side: bits_of(whole[:, order], engine.code_bits(side))}  # (rows, steps, bits)
+    slices: dict[str, NDArray[np.uint8]] = {
+        side: bits_of(whole[:, order], engine.code_bits(side))
+    }  # (rows, steps, bits)
     if unit.scale is not None:
         fmt, block = unit.scale.of(side).format, block_lengths(unit)["ab".index(side)]
         every = np.full((height, -(-length // block)), one_code(fmt), np.uint64)

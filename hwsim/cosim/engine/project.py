@@ -92,7 +92,7 @@ def _packed(engine: Engine) -> Iterator[dict[str, Any]]:
         side: Side = "a" if name.endswith("a") else "b"
         at = "ab".index(side)
         size = f"{low.upper()}_MACRO_{'ROWS' if at == 0 else 'COLUMNS'}"
-        takes = [side] if name == side else []
+        takes: list[str] = [side] if name == side else []
         said: dict[str, Any] = {
             "name": name, "number": number, "side": side, "codes": name == side, "words": sizes[name].words,
             "rows": size, "bits": engine.code_bits(side), "all": "mn"[at], "scales": False,
