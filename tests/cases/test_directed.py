@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import pytest
 from built_presets import others_slow
 from cases.vectors_measure import NAMES, SEED, suite, unit_of, value
+from odd_units import unit as odd
 
 from hwsim.cases.bins.covering import directed
 from hwsim.cases.bins.lostbits import fields
@@ -807,3 +808,10 @@ def test_a_scaled_partial_sum_overflows_the_register_and_just_not():
             hit[partial] = unpack(unit.output, codes.code).cls
     assert {cls for part, cls in hit.items() if part < Fraction(1, 2)} == {Class.NORMAL}
     assert {cls for part, cls in hit.items() if part >= Fraction(1, 2)} == {Class.INFINITY}
+
+
+@pytest.mark.parametrize("chains", [1, pytest.param(4, marks=pytest.mark.slow)])
+def test_one_chain_and_chains_of_one_product_get_a_suite(chains):
+    """One chain has no other sum to meet, and one product no sum before it."""
+    tree = odd("tree-chains").replace({"instruction.lanes": 4, "instruction.k": 4, "sum.chains": chains})
+    assert len(directed(tree, 0)) > 300

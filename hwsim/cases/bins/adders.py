@@ -239,9 +239,11 @@ def _terms(unit: Unit) -> dict[str, list[tuple[Role, Role]]]:
         match rule:
             case SequentialSum():
                 terms["addition"] = [((SUM, before), (PRODUCT, term))]
-            case PairwiseSum(chains=int()):
+            case PairwiseSum(chains=int(chains)):
                 whole = _rounded_reach(rule.format, product, None)
-                terms["addition"] = [((SUM, whole), (PRODUCT, term)), (("left sum", whole), ("right sum", whole))]
+                terms["addition"] = [((SUM, whole), (PRODUCT, term))] if lanes > chains else []
+                if chains > 1:
+                    terms["addition"].append((("left sum", whole), ("right sum", whole)))
                 if inside is not None or unit.instruction.chain:
                     terms["addition"].append(((SUM, whole), (ADDEND, _rounded_reach(rule.format, product, inside))))
             case PairwiseSum():
