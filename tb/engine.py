@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ class EngineScript:
     int[cycles]. reset: bool[cycles]; nothing is promised in them.
     ready: bool[cycles] by stream. results: words at d, and whether each ends a frame; valid: int32[cycles], which of
     them is there, -1 for none. error: int[cycles].
+    driven, promised: int[cycles] by the name of another port; -1 where nothing is promised.
     """
 
     name: str
@@ -43,6 +44,8 @@ class EngineScript:
     results: list[tuple[int, bool]]
     valid: np.ndarray
     error: np.ndarray
+    driven: dict[str, np.ndarray] = field(default_factory=dict)
+    promised: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def cycles(self) -> int:
@@ -58,6 +61,7 @@ class EnginePlay:
         self.ports = {name: {port: getattr(dut, f"{name}_{port}") for port in ("tdata", "tvalid", "tlast", "tready")}
                       for name in self.streams}  # fmt: skip
         self.mode = getattr(dut, "mode", None)
+        self.others = {name: getattr(dut, name) for name in (*script.driven, *script.promised)}
         self.shown: dict[str, int] = {}
 
     def _set(self, name: str, handle: Any, value: int) -> None:
@@ -78,6 +82,8 @@ class EnginePlay:
         self._set("rst", self.dut.rst, int(script.reset[at]))
         if self.mode is not None:
             self._set("mode", self.mode, int(script.mode[at]))
+        for name, column in script.driven.items():
+            self._set(name, self.others[name], int(column[at]))
 
     def look(self) -> None:
         """End a cycle: compare every port with what is promised."""
@@ -101,6 +107,9 @@ class EnginePlay:
             yield from self._differs("d_tdata", dut.d_tdata, data, word)
             yield from self._differs("d_tlast", dut.d_tlast, int(last), word)
             self.outcome.results += bool(script.take[at])
+        for name, column in script.promised.items():
+            if column[at] >= 0:
+                yield from self._differs(name, self.others[name], int(column[at]))
 
     def _differs(self, port: str, handle: Any, expected: int, word: int = -1) -> Iterator[PortMismatch]:
         got = seen(handle)

@@ -20,6 +20,7 @@ NEEDED = {
     "test_campaign_dask.py": [("distributed", "Dask is the extra `distributed`")],
     "test_benches_uvm.py": [("pyuvm", "pyuvm is the extra `uvm`")],
     "test_benches_axis.py": [("cocotbext", "cocotbext-axi is the extra `axi`")],
+    "test_engine_axi.py": [("cocotbext", "cocotbext-axi is the extra `axi`")],
     "test_systemverilog.py": [("z3", "z3 is the extra `z3`")],
     "test_coverage_files.py": [
         ("cocotb_coverage", "cocotb-coverage is of the extra `dev`"),

@@ -7,7 +7,7 @@ What is modelled is when: banks of operands, beat after beat, the flight through
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -112,6 +112,7 @@ class EngineCycles:
         self.queue: deque[InTile] = deque()
         self.at, self.error = 0, 0
         self.beats = 0
+        self.events: list[str] = []
 
     @property
     def ready(self) -> dict[str, bool]:
@@ -130,8 +131,19 @@ class EngineCycles:
         first, ends = self.queue[0], self.at == self.tile_words - 1
         return WordSeen(first.tile, first.context, self.at, ends and first.context == self.contexts - 1)
 
-    def tick(self, offered: Mapping[str, bool], take: bool, mode: int = 0) -> None:
-        """One rising edge. offered: the streams whose word is valid, and whether it ends a frame."""
+    @property
+    def busy(self) -> bool:
+        """True if a word, an open sum or a result is in the engine."""
+        held = any(any(bank.full) or bank.at for bank in self.banks.values())
+        return held or self.continues or any(self.flying) or bool(self.queue)
+
+    def tick(self, offered: Mapping[str, bool], take: bool, mode: int = 0, clear: int = 0) -> None:
+        """One rising edge. offered: the streams whose word is valid, and whether it ends a frame. clear: bits of
+        `error`. `events` are then what registers count of this cycle, where the engine has some.
+        """
+        self.events = []
+        if self.engine.control is not None:
+            self.events = ["cycles", *self._of_ports(offered, take)]
         space, leaving = len(self.queue) < self.engine.drain, self.flying[-1]
         held = leaving is not None and leaving.last and not space
         words = self._taken(take)
@@ -145,7 +157,17 @@ class EngineCycles:
             # Taken where it was ready before this edge: what is released now is free in the next cycle.
             if name in words and bank.fill(last):
                 error |= FRAMES
-        self.error |= error
+        self.error = self.error & ~clear | error
+
+    def _of_ports(self, offered: Mapping[str, bool], take: bool) -> Iterator[str]:
+        """Yield what is counted of each stream, and of macro tiles."""
+        word = self.word
+        streams = [(name, name in offered, bank.ready) for name, bank in self.banks.items()]
+        for name, valid, ready in (*streams, ("d", word is not None, take)):
+            if valid or ready:
+                yield f"{('waits' if valid else 'idles') if valid != ready else 'words'}_{name}"
+        if word is not None and word.last and take:
+            yield "tiles"
 
     def _taken(self, take: bool) -> set[str]:
         """The streams whose banks take a word now; and let a word of the first tile go."""
@@ -163,11 +185,17 @@ class EngineCycles:
         first, context = not self.continues, self.position
         if first and not context:
             self.kept_mode = mode
-        if held or not (all(bank.valid for bank in streams) and (c is None or self.continues or c.valid)):
+        if held:
+            self.events.append("waits_results")
+            return None, 0
+        if not (all(bank.valid for bank in streams) and (c is None or self.continues or c.valid)):
+            self.events.append("waits_steps")
             return None, 0
         waits = any(each is not None and not each.last and each.context == context for each in self.flying[:-1])
         if self.continues and waits:
+            self.events.append("waits_sums")
             return None, 0
+        self.events.append("beats")
         if not self.position:
             if first:
                 self.tile = MacroTile(self.tiles, addends=None if c is None else c.steps[c.of], mode=self.kept_mode)

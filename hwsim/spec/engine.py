@@ -105,6 +105,8 @@ class Engine(SpecPart):
     """Its streams."""
     drain: Positive = 2
     """Tiles of results that can wait."""
+    control: Annotated[Literal["axi-lite"] | None, NoneWord] = None
+    """`axi-lite`: registers, by which software knows, resets and counts; `none`: there are none."""
 
     @model_validator(mode="after")
     def _rules(self) -> Engine:
@@ -216,6 +218,8 @@ class Engine(SpecPart):
         if self.ports.scale_a is None:
             del data["ports"]["scale_a"], data["ports"]["scale_b"]
         data |= {"unit": canonical(self.unit), "cuts": self.pipeline.cuts}
+        if self.control is None:
+            del data["control"]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> Iterator[str]:
@@ -227,6 +231,8 @@ class Engine(SpecPart):
         for name, stream in (*self.sizes().items(), ("d", self.results)):
             whole = "step" if name in self.step_streams else "tile"
             yield f"stream {name}: {stream.width} bits, {stream.words} words a {whole}"
+        if self.control is not None:
+            yield "registers: AXI4-Lite, 32 bits"
         slowest = max(self.step_cycles(), key=lambda part: self.step_cycles()[part])
         share = float(self.utilisation)
         yield f"utilisation {share:.0%} of long sums" + ("" if share == 1 else f", set by {slowest}")
@@ -266,4 +272,6 @@ def engine_yaml(engine: Engine) -> str:
         for name, bits in data["ports"].items()
         if bits is not None or name == "c"
     }
+    if "control" in data:
+        data["control"] = data["control"] or "none"
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)

@@ -10,6 +10,8 @@ from hwsim.rtl.methods import supports
 from hwsim.rtl.synthesis import FlatModule
 from hwsim.spec.engine import Engine
 
+ONCE = ("feed", "control", "drain", "registers")
+
 
 class EnginePart(NamedTuple):
     """A part by itself, and how many of it an engine has."""
@@ -35,4 +37,4 @@ def engine_parts(engine: Engine) -> list[EnginePart]:
 def unshared(engine: Engine, sizes: dict[str, int]) -> int:
     """What an engine's parts would be together, were each element to decode its own factors. sizes: by part."""
     each = sizes["row"] + sizes["column"] + sizes["element"]
-    return engine.rows * engine.columns * each + sum(sizes[name] for name in ("feed", "control", "drain"))
+    return engine.rows * engine.columns * each + sum(sizes.get(name, 0) for name in ONCE)

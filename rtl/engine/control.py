@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
@@ -24,8 +24,9 @@ class TileControl(DotUnit):
     i: whether a beat enters, of which context, first or last of its sum, and its mode. o: whether a result leaves.
     """
 
-    def __init__(self, unit: Specified, pipeline: Pipeline):
-        self.unit, self.pipeline, self.sparse = unit, pipeline, None
+    def __init__(self, unit: Specified, pipeline: Pipeline, tells: bool = False):
+        """tells: whether there is a beat in flight, too."""
+        self.unit, self.pipeline, self.sparse, self.tells = unit, pipeline, None, tells
         context = unsigned(pipeline.context_bits)
         mode = ProductRanges(unit).mode_bits
         beat: dict[str, Any] = {"first": 1, "last": 1, "context": context} | ({"mode": mode} if mode else {})
@@ -37,6 +38,7 @@ class TileControl(DotUnit):
                 "misuse": Out(1),
                 **{name: Out(bits) for name, bits in control_bits(unit, pipeline).items()},
                 **({"enters": Out(1), "opens": Out(1)} if of_partial(unit) else {}),
+                **({"flying": Out(1)} if tells else {}),
             },
         )
         self.beats: Any = self.i
@@ -54,6 +56,8 @@ class TileControl(DotUnit):
         self._misuse(m, accept)
         if of_partial(self.unit):
             m.d.comb += self.enters.eq(accept)
+        if self.tells:
+            m.d.comb += self.flying.eq(Cat(valid for valid, _ in flight[1:]).any())
         continues = self._position(m, flight[0])
         carries, beat = flight[stages["carried"]]
         m.d.comb += [

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -19,16 +19,17 @@ class Bank(wiring.Component):
     """Two banks of a stream's words: one is read, slice by slice, while the other fills.
 
     tready depends on registers alone. valid: a whole step stands here; last: it is its frame's last. early: a word
-    ends its frame in the middle of a step.
+    ends its frame in the middle of a step. holds, where it is told: words are here.
     """
 
-    def __init__(self, shape: StreamSizes, name: str):
-        self.shape, self.name = shape, name
+    def __init__(self, shape: StreamSizes, name: str, tells: bool = False):
+        self.shape, self.name, self.tells = shape, name, tells
         super().__init__(
             {
                 "tdata": In(shape.width), "tvalid": In(1), "tready": Out(1), "tlast": In(1),
                 "slot": In(range(max(2, shape.slices))), "release": In(1),
                 "valid": Out(1), "last": Out(1), "slice": Out(shape.size), "early": Out(1),
+                **({"holds": Out(1)} if tells else {}),
             }
         )  # fmt: skip
 
@@ -56,6 +57,8 @@ class Bank(wiring.Component):
             self.valid.eq(Mux(of, full[1], full[0])),
             self.last.eq(Mux(of, ends[1], ends[0])),
         ]
+        if self.tells:
+            m.d.comb += self.holds.eq(full.any() | (at != 0))
         with m.If(accepts):
             m.d.sync += at.eq(Mux(completes, 0, at + 1))
             for bank in range(2):
@@ -82,8 +85,9 @@ class Feed(wiring.Component):
 
     A frame ends a sum; those of A and of B, and of scales with streams of their own, are as long as each other. Addends
     come a frame for all contexts of a sum.
-    error: set, until reset, bit 0 by a step that ends one of these frames and not another, after which the sum ends;
-    bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
+    error: set, until reset or `clear`, bit 0 by a step that ends one of these frames and not another, after which the
+    sum ends; bit 1 by a frame that ends in the middle of a step, and by addends whose frame does not end with them.
+    busy: a word is here, or a sum goes on.
     """
 
     def __init__(self, engine: Engine, mode_bits: int):
@@ -98,11 +102,14 @@ class Feed(wiring.Component):
         ports |= {name: Out(stream.size) for name, stream in self.streams.items()}
         if mode_bits:
             ports |= {"mode_in": In(mode_bits), "mode": Out(mode_bits)}
+        self.controlled = engine.control is not None
+        if self.controlled:
+            ports |= {"clear": In(2), "busy": Out(1)}
         super().__init__(ports | {"error": Out(2)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        banks = {name: Bank(stream, name.upper()) for name, stream in self.streams.items()}
+        banks = {name: Bank(stream, name.upper(), self.controlled) for name, stream in self.streams.items()}
         for name, bank in banks.items():
             m.submodules[f"bank_{name}"] = bank
             for port in ("tdata", "tvalid", "tlast"):
@@ -117,7 +124,10 @@ class Feed(wiring.Component):
         ends = Signal(name="ends")
         last = Signal(name="last_step")
         lengths, frames = Signal(name="lengths"), Signal(name="frames")
-        m.d.sync += self.error.eq(self.error | Cat(lengths, frames))
+        before: Value = self.error & ~self.clear if self.controlled else self.error
+        m.d.sync += self.error.eq(before | Cat(lengths, frames))
+        if self.controlled:
+            m.d.comb += self.busy.eq(first | Cat(bank.holds for bank in banks.values()).any())
         m.d.comb += [
             self.valid.eq(reduce(and_, (bank.valid for bank in steps))), goes.eq(self.valid & self.ready),
             ends.eq((row == rows - 1) & (column == columns - 1)), last.eq(reduce(or_, (bank.last for bank in steps))),

@@ -11,12 +11,14 @@ from hwsim.rtl.engine.control import TileControl
 from hwsim.rtl.engine.drain import Drain
 from hwsim.rtl.engine.element import TileElement, control_bits
 from hwsim.rtl.engine.feed import Feed
+from hwsim.rtl.engine.registers import Registers
 from hwsim.rtl.engine.side import SideDecode, of_partial, side_elements
 from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.methods import supports
 from hwsim.rtl.numbers import ProductRanges
 from hwsim.rtl.verilog import ONE_FILE, header, module_name
 from hwsim.spec.engine import Engine, engine_yaml
+from hwsim.spec.registers import AXI_LITE, PREFIX
 
 
 def parts(engine: Engine) -> dict[str, Component]:
@@ -24,16 +26,18 @@ def parts(engine: Engine) -> dict[str, Component]:
     unit, pipeline = engine.unit, engine.pipeline
     return {
         "feed": Feed(engine, ProductRanges(unit).mode_bits),
-        "control": TileControl(unit, pipeline),
+        "control": TileControl(unit, pipeline, engine.control is not None),
         "row": SideDecode(unit, pipeline, 0),
         "column": SideDecode(unit, pipeline, 1),
         "element": TileElement(unit, pipeline),
         "drain": Drain(engine),
+        **({"registers": Registers(engine)} if engine.control is not None else {}),
     }
 
 
 def engine_verilog(engine: Engine) -> str:
-    """An engine as Verilog; ports clk, rst (synchronous, active high), a_*, b_*, c_*, d_* (AXI-Stream), mode, error.
+    """An engine as Verilog; ports clk, rst (synchronous, active high), a_*, b_*, c_*, d_* (AXI-Stream), mode, error;
+    s_axil_* (AXI4-Lite), which has the mode, too, where it has registers.
 
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
@@ -67,7 +71,9 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
         width = engine.results.width if name == "d" else engine.sizes()[name].width
         outside |= {f"{name}_tdata": (into, width), f"{name}_tvalid": (into, 1), f"{name}_tready": (source, 1),
                     f"{name}_tlast": (into, 1)}  # fmt: skip
-    if "mode_in" in ports["feed"]:
+    if engine.control is not None:
+        outside |= {f"{PREFIX}{name}": ("input" if into else "output", bits) for name, (into, bits) in AXI_LITE.items()}
+    elif "mode_in" in ports["feed"]:
         outside["mode"] = ports["feed"]["mode_in"]
     outside["error"] = ports["feed"]["error"]
     yield f"// {engine.rows} rows and {engine.columns} columns of elements, decoders for each, and one control."
@@ -80,22 +86,27 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     beat = {"valid": "beat_valid", "ready": "beat_ready", "first": "beat_first", "last": "beat_last",
             "of_context": "beat_context", "mode_in": "mode", "mode": "beat_mode"}  # fmt: skip
     operands = {name: f"{name}_slices" for name in engine.sizes()}
-    yield from _instance(f"{top}_feed", "u_feed", ports["feed"], inner | beat | operands)
-    control = {f"in_{name}": beat[name] for name in ("valid", "ready", "first", "last")}
+    core, told = dict[str, str](), dict[str, str]()
+    if engine.control is not None:
+        core, told = {"rst": "core_rst"}, {"busy": "feed_busy"}
+        axi = {name: f"{PREFIX}{name}" for name in AXI_LITE} | {"busy": "feed_busy | flying | d_tvalid"}
+        yield from _instance(f"{top}_registers", "u_registers", ports["registers"], axi)
+    yield from _instance(f"{top}_feed", "u_feed", ports["feed"], core | told | inner | beat | operands)
+    control = core | {f"in_{name}": beat[name] for name in ("valid", "ready", "first", "last")}
     control |= {"in_context": "beat_context", "in_mode": "beat_mode", "out_valid": "tile_valid",
                 "out_ready": "tile_ready", "out_context": "tile_context"}  # fmt: skip
     yield from _instance(f"{top}_control", "u_control", ports["control"], control)
     yield "  genvar i, j;"
     for at, (kind, index, count) in enumerate((("row", "i", engine.rows), ("column", "j", engine.columns))):
         side = "ab"[at]
-        wires = {name: f"{name}[{index}]" for name in side_elements(engine.unit, at)}
+        wires = core | {name: f"{name}[{index}]" for name in side_elements(engine.unit, at)}
         wires |= {"codes": _codes(engine, side, index, count), "scale_nan": f"{side}_scale_nan[{index}]",
                   "mode": "beat_mode"}  # fmt: skip
         yield f"  generate for ({index} = 0; {index} < {count}; {index} = {index} + 1) begin : {kind}"
         yield from _instance(f"{top}_{kind}", "u_decode", ports[kind], wires, "    ")
         yield "  end endgenerate"
     bits, place = engine.unit.output.container_bits, f"(i*{engine.columns} + j)"
-    wires = {name: f"{name}[{'ij'[at]}]" for at in range(2) for name in side_elements(engine.unit, at)}
+    wires = core | {name: f"{name}[{'ij'[at]}]" for at in range(2) for name in side_elements(engine.unit, at)}
     wires |= {"result": f"results[{place}*{bits} +: {bits}]", "scale_nan": "a_scale_nan[i] | b_scale_nan[j]"}
     if engine.unit.operands.addend is not None:
         size = engine.unit.operands.addend.container_bits
@@ -105,7 +116,7 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     yield from _instance(f"{top}_element", "u_element", ports["element"], wires, "      ")
     yield "    end"
     yield "  end endgenerate"
-    drain = {"valid": "tile_valid", "ready": "tile_ready", "of_context": "tile_context"}
+    drain = core | {"valid": "tile_valid", "ready": "tile_ready", "of_context": "tile_context"}
     drain |= {port: f"d_{port}" for port in ("tdata", "tvalid", "tready", "tlast")}
     yield from _instance(f"{top}_drain", "u_drain", ports["drain"], drain)
     yield "endmodule"
@@ -128,6 +139,10 @@ def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
              "tile_valid": 1, "tile_ready": 1, "tile_context": context, "results": engine.results.size}  # fmt: skip
     if "mode" in ports["feed"]:
         wires["beat_mode"] = ports["feed"]["mode"][1]
+    if engine.control is not None:
+        wires |= {"soft_reset": 1, "clear": 2, "feed_busy": 1, "flying": 1}
+        if "mode" in ports["registers"]:
+            wires["mode"] = ports["registers"]["mode"][1]
     wires |= {f"{name}_slices": size.size for name, size in engine.sizes().items()}
     shared = control_bits(engine.unit, engine.pipeline)
     if of_partial(engine.unit):
@@ -140,6 +155,8 @@ def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
             yield f"  wire [{count - 1}:0] {'ab'[at]}_scale_nan;"
     yield "  // The feed offers lawful beats alone."
     yield "  wire unused = &{1'b0, misuse};"
+    if engine.control is not None:
+        yield "  wire core_rst = rst | soft_reset;"
 
 
 def _range(bits: int) -> str:

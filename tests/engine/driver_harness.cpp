@@ -88,8 +88,59 @@ static int get(void* self, uint8_t* word, int* last) {
     return valid;
 }
 
+#ifdef HWSIM_CONTROL
+static int bus_read(void* self, uint32_t address, uint32_t* value) {
+    Bench& bench = *static_cast<Bench*>(self);
+    Vtop& top = bench.top;
+    top.s_axil_araddr = address;
+    top.s_axil_arvalid = top.s_axil_rready = 1;
+    for (int taken = 0; !taken; top.s_axil_arvalid = !taken) bench.settle(), taken = top.s_axil_arready, bench.tick();
+    for (bench.settle(); !top.s_axil_rvalid; bench.settle()) bench.tick();
+    *value = top.s_axil_rdata;
+    const int response = top.s_axil_rresp;
+    bench.tick();
+    top.s_axil_rready = 0;
+    return -response;
+}
+
+static int bus_write(void* self, uint32_t address, uint32_t value) {
+    Bench& bench = *static_cast<Bench*>(self);
+    Vtop& top = bench.top;
+    top.s_axil_awaddr = address;
+    top.s_axil_wdata = value;
+    top.s_axil_wstrb = 15;
+    top.s_axil_awvalid = top.s_axil_wvalid = top.s_axil_bready = 1;
+    while (top.s_axil_awvalid || top.s_axil_wvalid) {
+        bench.settle();
+        const int address_taken = top.s_axil_awready, data_taken = top.s_axil_wready;
+        bench.tick();
+        if (address_taken) top.s_axil_awvalid = 0;
+        if (data_taken) top.s_axil_wvalid = 0;
+    }
+    for (bench.settle(); !top.s_axil_bvalid; bench.settle()) bench.tick();
+    const int response = top.s_axil_bresp;
+    bench.tick();
+    top.s_axil_bready = 0;
+    return -response;
+}
+
+#define BUS(bench) const NAME(HWSIM_NAME, _bus) bus = {bench, bus_read, bus_write}
+int driver_check(void* bench) { BUS(bench); return NAME(HWSIM_NAME, _check)(&bus); }
+int driver_reset(void* bench) { BUS(bench); return NAME(HWSIM_NAME, _reset)(&bus); }
+int driver_busy(void* bench, int* busy) { BUS(bench); return NAME(HWSIM_NAME, _busy)(&bus, busy); }
+int driver_count(void* bench, uint32_t at, uint64_t* count) { BUS(bench); return NAME(HWSIM_NAME, _count)(&bus, at, count); }
+// Zeros, so many words of A.
+void driver_zeros(void* bench, int words) {
+    const uint8_t word[HWSIM_A] = {0};
+    while (words) words -= put(bench, 0, word, 0);
+}
+#endif
+
 static void mode(void* self, unsigned mode) {
-#ifdef HWSIM_MODE
+#if defined HWSIM_CONTROL && defined HWSIM_MODE
+    BUS(self);
+    NAME(HWSIM_NAME, _set_mode)(&bus, mode);
+#elif defined HWSIM_MODE
     static_cast<Bench*>(self)->top.mode = mode;
 #endif
 }

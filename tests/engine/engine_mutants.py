@@ -120,3 +120,48 @@ RULES = (
     RuleMutant("every column has the row's own number", "top", """f"{name}[{'ij'[at]}]" for at""",
                """f"{name}[{'ii'[at]}]" for at"""),
 )  # fmt: skip
+
+REGISTERS = (
+    EngineMutant("a write does not wait for its data", "does = has_address & has_data & ", "does = has_address & "),
+    EngineMutant("a write does not wait for room for its response", "& (~bvalid | bready)", "& 1'b1"),
+    EngineMutant("a response of a write leaves by itself", "    if (bready) begin\n      bvalid",
+                 "    begin\n      bvalid"),
+    EngineMutant("a response of a read leaves by itself", "    if (rready) begin\n      rvalid",
+                 "    begin\n      rvalid"),
+    EngineMutant("data are taken over those that wait", "assign wready = ~has_data;", "assign wready = 1'b1;"),
+    EngineMutant("a read is taken while a response waits", "assign arready = ~rvalid;", "assign arready = 1'b1;"),
+    EngineMutant("a read can be taken as the response before is", "assign arready = ~rvalid;",
+                 "assign arready = ~rvalid | rready;"),
+    EngineMutant("a read takes the address of a write", "case (araddr[8:2])", "case (awaddr[8:2])"),
+    EngineMutant("bytes that are not written count", "(does & strobe[0]) ? data", "does ? data"),
+    EngineMutant("a soft reset comes with the other bit", "soft_reset <= commands[0];", "soft_reset <= commands[1];"),
+    EngineMutant("a soft reset never ends", "soft_reset <= commands[0];", "soft_reset <= soft_reset | commands[0];"),
+    EngineMutant("a soft reset leaves results", ".rst(core_rst),\n    .valid(tile_valid)",
+                 ".rst(rst),\n    .valid(tile_valid)"),
+    EngineMutant("a soft reset leaves the registers' own", "assign counts_cycles = ~soft_reset;",
+                 "assign counts_cycles = 1'b1;"),
+    EngineMutant("what is no register is OKAY", "rresp <= 2'd2;", "rresp <= 2'd0;"),
+    EngineMutant("an error that comes as it is cleared is lost", "(error & (~clear)) | {frames, lengths}",
+                 "(error | {frames, lengths}) & (~clear)"),
+    EngineMutant("an error is never cleared", "error & (~clear)", "error"),
+    EngineMutant("beats in flight are not busy", "feed_busy | flying | d_tvalid", "feed_busy | d_tvalid"),
+    EngineMutant("words in banks are not busy", "bank_b_holds, bank_a_holds}", "bank_b_holds, 1'b0}"),
+    EngineMutant("a counter counts another port's words", "counts_words_a_both & a_tready",
+                 "counts_words_a_both & b_tready"),
+    EngineMutant("waits of results count as waits of sums", "counts_cycles & ~enable", "counts_cycles & enable"),
+    EngineMutant("an upper half is the lower's", "upper <= count_beats[63:32]", "upper <= count_beats[31:0]"),
+    EngineMutant("a reset keeps a response of a read", "      rvalid <= 1'b0;\n    end\n  end",
+                 "      rvalid <= rvalid;\n    end\n  end"),
+    EngineMutant("counters are not set to 0", "    if (commands[1]) begin\n      count_beats",
+                 "    if (1'b0) begin\n      count_beats"),
+)  # fmt: skip
+# Of which no suite can know: counters would have to run for 2^32 cycles.
+UNSEEN = (
+    EngineMutant("an upper half is not kept", "rdata <= upper;", "rdata <= count_cycles[63:32];"),
+    EngineMutant("counters have 33 bits", "count_cycles <= count_cycles + 64'd1;",
+                 "count_cycles <= (count_cycles + 64'd1) & 64'h1FFFFFFFF;"),
+)  # fmt: skip
+OF_MODES = (
+    EngineMutant("a mode that is none is taken", "written >= 32'd3", "written >= 32'd4"),
+    EngineMutant("a mode is another's byte", "(data[7:0] & {8{strobe[0]}})", "(data[15:8] & {8{strobe[0]}})"),
+)  # fmt: skip

@@ -1,6 +1,6 @@
 // A Verilated engine as a shared library, driven cycle by cycle from NumPy's memory. No checks here: what its ports
-// show goes back whole, and NumPy compares it. HWSIM_C, HWSIM_SCALES, HWSIM_MODE: the engine has a stream of
-// addends, streams of scales, and modes.
+// show goes back whole, and NumPy compares it. HWSIM_C, HWSIM_SCALES, HWSIM_MODE, HWSIM_CONTROL: the engine has a stream
+// of addends, streams of scales, a port for modes, and registers.
 #include "bulk.h"
 
 extern "C" {
@@ -9,10 +9,13 @@ extern "C" {
 // leave, 11 reset.
 // offered: of each stream, by cycle, which row of its words stands there; -1 keeps what does. rows: 32-bit words a row.
 // seen: bits 0 to 4 words are taken, 5 a result is valid, 6 it ends its frame, 7 and 8 error; just before the edge.
+// control: of registers' ports what each is driven with, one column after another: awaddr, awvalid, wdata, wstrb, wvalid,
+// bready, araddr, arvalid, rready. shown: so what they show: awready, wready, bresp, bvalid, arready, rdata, rresp,
+// rvalid.
 // results: one row for each cycle in which a result is valid. Returns how many there were.
 int64_t hwsim_run(void* bench, int64_t cycles, const uint16_t* drive, const uint8_t* mode, const int32_t* const* offered,
                   const uint32_t* const* words, const int64_t* rows, uint16_t* seen, uint32_t* results,
-                  int64_t result_row) {
+                  int64_t result_row, const uint32_t* const* control, uint32_t* const* shown) {
     Vtop& top = static_cast<Bench*>(bench)->top;
     int64_t count = 0;
     for (int64_t cycle = 0; cycle < cycles; ++cycle) {
@@ -30,6 +33,17 @@ int64_t hwsim_run(void* bench, int64_t cycles, const uint16_t* drive, const uint
         OFFER(3, scale_a)
         OFFER(4, scale_b)
 #endif
+#ifdef HWSIM_CONTROL
+        top.s_axil_awaddr = control[0][cycle];
+        top.s_axil_awvalid = control[1][cycle];
+        top.s_axil_wdata = control[2][cycle];
+        top.s_axil_wstrb = control[3][cycle];
+        top.s_axil_wvalid = control[4][cycle];
+        top.s_axil_bready = control[5][cycle];
+        top.s_axil_araddr = control[6][cycle];
+        top.s_axil_arvalid = control[7][cycle];
+        top.s_axil_rready = control[8][cycle];
+#endif
 #ifdef HWSIM_MODE
         top.mode = mode[cycle];
 #endif
@@ -43,6 +57,16 @@ int64_t hwsim_run(void* bench, int64_t cycles, const uint16_t* drive, const uint
 #endif
 #ifdef HWSIM_SCALES
         now |= top.scale_a_tready << 3 | top.scale_b_tready << 4;
+#endif
+#ifdef HWSIM_CONTROL
+        shown[0][cycle] = top.s_axil_awready;
+        shown[1][cycle] = top.s_axil_wready;
+        shown[2][cycle] = top.s_axil_bresp;
+        shown[3][cycle] = top.s_axil_bvalid;
+        shown[4][cycle] = top.s_axil_arready;
+        shown[5][cycle] = top.s_axil_rdata;
+        shown[6][cycle] = top.s_axil_rresp;
+        shown[7][cycle] = top.s_axil_rvalid;
 #endif
         seen[cycle] = (uint16_t)now;
         if (top.d_tvalid) {

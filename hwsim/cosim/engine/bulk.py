@@ -48,7 +48,9 @@ class EngineBulk:
     def __init__(self, engine: Engine, verilog: str | None = None):
         """verilog: of another design of the same ports. Raises ToolMissing or BuildFailed."""
         self.engine, hdl = engine, sources(engine, verilog)
-        has = {"C": "c" in engine.sizes(), "MODE": engine.has_modes, "SCALES": "scale_a" in engine.sizes()}
+        control = engine.control is not None
+        has = {"C": "c" in engine.sizes(), "MODE": engine.has_modes and not control, "CONTROL": control,
+               "SCALES": "scale_a" in engine.sizes()}  # fmt: skip
         defines = [f"HWSIM_{name}" for name, there in has.items() if there]
         self._library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, DRIVER, hdl.once, defines)))
         self._library.hwsim_open.restype = ctypes.c_void_p
@@ -70,8 +72,8 @@ class EngineBulk:
         expected = words_of([word for word, _ in script.results], -(-self.engine.results.width // 32))
         for first in range(0, script.cycles, PART):
             part = slice(first, min(first + PART, script.cycles))
-            seen, results = self._run(script, words, part)
-            for mismatch in _wrong(script, part, seen, results, expected):
+            seen, results, shown = self._run(script, words, part)
+            for mismatch in _wrong(script, part, seen, results, expected, shown):
                 outcome.note(mismatch)
             leaves = (script.take & ~script.reset)[part][(seen >> VALID & 1).astype(bool)]
             left += [int.from_bytes(row.tobytes(), "little") for row in results[leaves]]
@@ -83,8 +85,8 @@ class EngineBulk:
 
     def _run(
         self, script: EngineScript, words: dict[str, NDArray[np.uint32]], part: slice
-    ) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
-        """What is seen in each cycle, and the rows of the results that were valid."""
+    ) -> tuple[NDArray[np.uint16], NDArray[np.uint32], dict[str, NDArray[np.uint32]]]:
+        """What is seen in each cycle, the rows of the results that were valid, and what registers' ports show."""
         cycles = part.stop - part.start
         drive = script.take[part].astype(np.uint16) << TAKE | script.reset[part].astype(np.uint16) << RESET
         offered = {name: np.ascontiguousarray(script.offered[name][part]) for name in words}
@@ -97,28 +99,37 @@ class EngineBulk:
         seen, results = np.zeros(cycles, np.uint16), np.zeros((cycles, row), np.uint32)
         mode = np.ascontiguousarray(script.mode[part], np.uint8)
         rows = np.array([words[name].shape[1] if name in words else 0 for name in STREAMS], np.int64)
+        control = [np.ascontiguousarray(column[part], np.uint32) for column in script.driven.values()]
+        shown = {name: np.zeros(cycles, np.uint32) for name in script.promised}
         count = self._library.hwsim_run(
             self._bench, ctypes.c_int64(cycles), address(drive), address(mode),
             (ctypes.c_void_p * 5)(*(address(offered[name]) if name in words else None for name in STREAMS)),
             (ctypes.c_void_p * 5)(*(address(words[name]) if name in words else None for name in STREAMS)),
             address(rows), address(seen), address(results), ctypes.c_int64(row),
+            (ctypes.c_void_p * 9)(*map(address, control)), (ctypes.c_void_p * 8)(*map(address, shown.values())),
         )  # fmt: skip
-        return seen, results[:count]
+        return seen, results[:count], shown
 
 
 def _wrong(
     script: EngineScript, part: slice, seen: NDArray[np.uint16], results: NDArray[np.uint32],
-    expected: NDArray[np.uint32],
+    expected: NDArray[np.uint32], registers: dict[str, NDArray[np.uint32]],
 ) -> Iterator[PortMismatch]:  # fmt: skip
     """The ports that are not as the script has them, in the order of cycles."""
     promised, word = ~script.reset[part], script.valid[part]
     lasts = np.array([last for _, last in script.results] or [False])
     valid = word >= 0
-    looked_at = [(f"{name}_tready", seen >> place & 1, script.ready[name][part], promised)
-             for place, name in enumerate(STREAMS) if name in script.ready]  # fmt: skip
+    looked_at: list[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]] = [
+        (f"{name}_tready", seen >> place & 1, script.ready[name][part], promised)
+        for place, name in enumerate(STREAMS)
+        if name in script.ready
+    ]
     looked_at += [("error", seen >> VALID + 2, script.error[part], promised),
                   ("d_tvalid", seen >> VALID & 1, valid, promised),
                   ("d_tlast", seen >> VALID + 1 & 1, lasts[word], promised & valid)]  # fmt: skip
+    for name, column in registers.items():
+        due = script.promised[name][part]
+        looked_at.append((name, column, due, due >= 0))
     found = [
         PortMismatch(port, part.start + int(cycle), int(word[cycle]), int(shown[cycle]), int(model[cycle]))
         for port, shown, model, where in looked_at

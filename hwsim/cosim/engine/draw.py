@@ -46,4 +46,6 @@ def _keys(stream: Stream, unit: Specified, cuts: tuple[str, ...]) -> dict[str, o
     }  # fmt: skip
     if unit.scale is not None and stream.random() < 0.5:
         ports |= {f"scale_{side}": stream.choice(WIDTHS) for side in "ab"}
+    if stream.random() < 0.3:
+        keys["control"] = "axi-lite"
     return keys

@@ -91,7 +91,7 @@ def simpler(engine: Engine) -> Iterator[Engine]:
         {"reuse": (1, c)},
         {"reuse": (r, 1)},
     ]
-    changes += [{"drain": 1}, {"cuts": None}, {"unit": SIMPLEST_UNIT, "cuts": None}]
+    changes += [{"control": None}, {"drain": 1}, {"cuts": None}, {"unit": SIMPLEST_UNIT, "cuts": None}]
     changes += [{"unit": mode, "cuts": None} for mode in modes_of(engine.unit) if engine.has_modes]
     ports = engine.ports.model_dump()
     for name, bits in ports.items():
@@ -113,5 +113,6 @@ def engine_settings(engine: Engine) -> list[Setting]:
         *unit_settings(modes[0]), ("modes", str(len(modes))),
         ("rows x columns", f"{engine.rows} x {engine.columns}"), ("reuse", f"{engine.reuse[0]} x {engine.reuse[1]}"),
         ("drain", str(engine.drain)), ("latency", str(engine.pipeline.latency)),
+        ("control", engine.control or "none"),
         *((f"ports.{name}", str(bits or "none")) for name, bits in ports.model_dump().items()),
     ]  # fmt: skip

@@ -15,6 +15,16 @@ from hwsim.formats.blocks import one_code
 from hwsim.rtl import PLAIN, Project, module_name, timing
 from hwsim.spec import ModalUnit, modes_of
 from hwsim.spec.engine import Engine, Side
+from hwsim.spec.registers import (
+    AXI_LITE,
+    CLEAR,
+    IDENTITY,
+    PREFIX,
+    RESET,
+    VERSION,
+    register_lines,
+    registers,
+)
 
 FILES = "driver.h", "driver.c"
 
@@ -26,7 +36,9 @@ def engine_files(engine: Engine, period: float, version: str) -> dict[str, str]:
     data = [f"{name}_tdata[*]" for name, _ in streams]
     inputs = [port for name, _ in streams[:-1] for port in (f"{name}_tvalid", f"{name}_tlast")] + data[:-1]
     outputs = [f"{name}_tready" for name, _ in streams[:-1]] + [data[-1], "d_tvalid", "d_tlast", "error[*]"]
-    mode = ["mode[*]"] if engine.has_modes else []
+    mode = ["mode[*]"] if engine.has_modes and engine.control is None else []
+    for name, (into, bits) in AXI_LITE.items() if engine.control is not None else ():
+        (inputs if into else outputs).append(f"{PREFIX}{name}" + "[*]" * (bits > 1))
     words = f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}"
     project = Project(top=top, sources=[f"{top}.sv"], checks=[], constraints=f"{top}.sdc", words=words, version=version)
     constraints = timing(top, period, [*inputs, *mode, "d_tready"], outputs, PLAIN)
@@ -70,7 +82,12 @@ def _values(engine: Engine) -> dict[str, Any]:
     streams = [{"name": name, "bytes": size.width // 8, "words": size.words}
                for name, size in (*engine.sizes().items(), ("d", engine.results))]  # fmt: skip
     instruction = unit.instruction
+    table = list(registers(engine).values()) if engine.control is not None else []
     return {
+        "registers": list(register_lines(engine)) if table else [], "RESET": RESET, "CLEAR": CLEAR,
+        "hash": [f"{each.value:#010x}u" for each in table if each.name.startswith("hash_")],
+        "identity": f"{IDENTITY:#x}u", "version": VERSION,
+        "mode_register": any(each.name == "mode" for each in table),
         "subject": f"{engine.name}, {engine.rows} x {engine.columns} elements of {unit.name}",
         "facts": list(engine.facts()), "sha256": engine.digest, "low": low, "UP": low.upper(), "rows": engine.rows,
         "columns": engine.columns, "macro": engine.macro, "reuse": engine.reuse, "lanes": instruction.lanes,

@@ -13,6 +13,7 @@ from hwsim.cosim.play import command, errors_in, log_end, simulate
 from hwsim.rtl import module_name
 from hwsim.rtl.engine.top import engine_verilog
 from hwsim.spec.engine import Engine
+from hwsim.spec.registers import AXI_LITE, PREFIX
 from hwsim.tb.engine import SCRIPTS, EngineScript
 from hwsim.tb.job import SuiteOutcome, read_outcome
 
@@ -23,8 +24,9 @@ STUCK_AFTER = 120.0  # seconds
 def sources(engine: Engine, verilog: str | None = None) -> HdlSources:
     """What simulators read. verilog: of another design of the same ports."""
     streams = [f"{name}_{port}" for name in (*engine.sizes(), "d") for port in ("tdata", "tvalid", "tready", "tlast")]
-    mode = ["mode"] if engine.has_modes else []
-    ports = ("clk", "rst", "error", *mode, *streams)
+    control = [f"{PREFIX}{name}" for name in AXI_LITE] if engine.control is not None else []
+    mode = ["mode"] if engine.has_modes and not control else []
+    ports = ("clk", "rst", "error", *mode, *control, *streams)
     top, text = module_name(engine.name), verilog or engine_verilog(engine)
     once = f"{top}_element" if engine.rows * engine.columns > 1 and f"module {top}_element (" in text else ""
     return HdlSources(top, text, ports, once=once)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import cycle, groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle, groupby, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +13,24 @@ from hwsim.cases.bins.covering import directed
 from hwsim.cases.case import Case, block_lengths
 from hwsim.cases.drawing import Stream
 from hwsim.cases.random_cases import random_cases
+from hwsim.cosim.engine.master import Manager, Write, every_read, every_write, random_reads, random_writes
 from hwsim.cosim.engine.packing import padded_products
 from hwsim.cosim.engine.record import MacroOperands, Segment, record
 from hwsim.formats.blocks import one_code
 from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
+from hwsim.spec.registers import registers
 from hwsim.tb.engine import EngineScript
 
 CHANCES = 0.1, 0.5, 0.9  # of a word in a cycle
 BURST = 23  # cycles in which a port goes, and in which it stands still
 RESETS = 200  # cycles after which a reset comes, each in turn
+MANAGED = {  # chances of channels of AXI4-Lite
+    "registers-full": {}, "registers-late-data": {"w": 0.2}, "registers-late-addresses": {"aw": 0.2, "ar": 0.2},
+    "registers-held-responses": {"b": 0.1, "r": 0.1},
+}  # fmt: skip
+CHANNELS = "aw", "w", "b", "ar", "r"
+MANAGED_CYCLES, EVERY_CYCLES = 600, 1100  # the latter: two a read, of each address
 LONG = 4  # instructions, or groups, of a sum of usual length
 
 
@@ -94,36 +103,89 @@ def _bursts(first: int) -> Iterator[bool]:
     return cycle([*[True] * BURST, *[False] * BURST][first:] + [True] * first)
 
 
+class _Traffic:
+    """When an engine's ports go, drawn by the names of suites and ports."""
+
+    def __init__(self, engine: Engine, seed: int):
+        self.engine, self.seed, self.ports = engine, seed, [*engine.sizes(), "d"]
+
+    def stream(self, *names: str | int) -> Stream:
+        return Stream(self.seed, self.engine.name, "engine", *names)
+
+    def often(self, name: str, chance: float) -> dict[str, Iterator[bool]]:
+        return {port: _sometimes(chance, self.stream(name, port)) for port in self.ports}
+
+    def managed(self, name: str, chances: Mapping[str, float]) -> Manager:
+        """A manager of random accesses to registers. chances: of channels."""
+        drawn = (random_writes(self.engine, self.stream(name, "writes")),
+                 random_reads(self.engine, self.stream(name, "reads")))  # fmt: skip
+        patterns = {port: _sometimes(chance, self.stream(name, port)) for port, chance in chances.items()}
+        return Manager(*drawn, patterns)
+
+    def played(
+        self, name: str, segments: Sequence[Segment], patterns: dict[str, Iterator[bool]],
+        manager: Manager | None = None,
+    ) -> EngineScript:  # fmt: skip
+        takes = patterns.pop("d", None)
+        if self.engine.control is not None and manager is None:
+            manager = self.managed(name, dict.fromkeys(CHANNELS, 0.5))
+        return record(self.engine, name, segments, patterns, takes, manager)
+
+
 def scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[EngineScript]:
     """Every suite of an engine, one after another. small: few macro tiles, a reset after every tenth cycle."""
-    ports, tiles = [*engine.sizes(), "d"], 3 if small else 12
-
-    def stream(*names: str | int) -> Stream:
-        return Stream(seed, engine.name, "engine", *names)
-
-    def played(name: str, segments: Sequence[Segment], patterns: dict[str, Iterator[bool]]) -> EngineScript:
-        takes = patterns.pop("d", None)
-        return record(engine, name, segments, patterns, takes)
-
-    def often(name: str, chance: float) -> dict[str, Iterator[bool]]:
-        return {port: _sometimes(chance, stream(name, port)) for port in ports}
-
+    traffic = _Traffic(engine, seed)
+    played, stream, ports, tiles = traffic.played, traffic.stream, traffic.ports, _tiles(small)
     usual = drawn(engine, "usual", tiles, seed)
     some = [Segment(usual[: max(2, tiles // 3)])]
     yield played("full", [Segment(usual)], {})
     for port in ports:
         for chance in CHANCES[: 1 if small else None]:
             yield played(f"{port}-{chance:.0%}", some, {port: _sometimes(chance, stream(port, str(chance)))})
-    yield played("gaps", [Segment(usual)], often("gaps", 0.6))
+    yield played("gaps", [Segment(usual)], traffic.often("gaps", 0.6))
     yield played("bursts", [Segment(usual)], {port: _bursts(7 * at % BURST) for at, port in enumerate(ports)})
     yield played("lengths-of-k", [Segment(_lengths(engine, seed))], {"d": _sometimes(0.8, stream("lengths"))})
     yield played("directed", [Segment(_directed(engine, seed, 4 if small else 64))], {})
-    resets = [Segment(usual[:4], cycles=cycles) for cycles in range(1, RESETS + 1, 10 if small else 1)]
-    yield played("resets", [*resets, Segment(usual[:2])], often("resets", 0.8))
+    resets = [Segment(usual[:4], cycles=cycles) for cycles in _resets(small)]
+    yield played("resets", [*resets, Segment(usual[:2])], traffic.often("resets", 0.8))
     for name, segments in (("frames-of-other-lengths", _unequal(engine, drawn(engine, "unequal", 12, seed))),
                            ("frames-that-end-early", _early(engine, usual))):  # fmt: skip
         if some_segments := list(segments):
             yield played(name, some_segments, {"b": _sometimes(0.7, stream(name))})
+    if engine.control is not None:
+        yield from register_scripts(engine, seed, small=small)
+
+
+def register_scripts(engine: Engine, seed: int, *, small: bool = False) -> Iterator[EngineScript]:
+    """The suites of an engine's registers, which products go on beside."""
+    traffic, usual = _Traffic(engine, seed), drawn(engine, "usual", _tiles(small), seed)
+    for name, chances in MANAGED.items():
+        segments = [Segment(usual, cycles=MANAGED_CYCLES)]
+        yield traffic.played(name, segments, traffic.often(name, 0.8), traffic.managed(name, chances))
+    manager = Manager(every_write(), every_read())
+    yield traffic.played("registers-every", [Segment(usual[:4], cycles=EVERY_CYCLES)], {}, manager)
+    softly = [Segment(usual[:4], cycles=cycles, soft=True) for cycles in _resets(small)]
+    manager = Manager(reads=random_reads(engine, traffic.stream("soft-resets")))
+    patterns = traffic.often("soft-resets", 0.8)
+    yield traffic.played("soft-resets", [*softly, Segment(usual[:2])], patterns, manager)
+    table = registers(engine)
+    seldom = {port: _sometimes(0.1, traffic.stream("busy", port)) for port in traffic.ports[:-1]}
+    busy = [Segment(usual[:2], cycles=60)] * 8  # each begins with an empty engine
+    yield traffic.played("busy", busy, seldom, Manager(reads=repeat(table["status"].offset)))
+    longest = max(usual, key=lambda tile: tile.a.shape[1])
+    if errors := [replace(each, cycles=60) for each in _early(engine, [longest], always=True)]:
+        at = table["error"].offset
+        manager = Manager((Write(at, bits) for bits in cycle((3, 2, 1))), repeat(at))
+        yield traffic.played("errors", errors * 4, traffic.often("errors", 0.7), manager)
+
+
+def _tiles(small: bool) -> int:
+    return 3 if small else 12
+
+
+def _resets(small: bool) -> range:
+    """After how many cycles a reset comes."""
+    return range(1, RESETS + 1, 10 if small else 1)
 
 
 def _lengths(engine: Engine, seed: int) -> list[MacroOperands]:
@@ -166,12 +228,13 @@ def _unequal(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment
             yield Segment([tile], {side: lasts})
 
 
-def _early(engine: Engine, tiles: Sequence[MacroOperands]) -> Iterator[Segment]:
-    """A frame that ends in the middle of a step, which `error` says, and nothing else."""
+def _early(engine: Engine, tiles: Sequence[MacroOperands], always: bool = False) -> Iterator[Segment]:
+    """A frame that ends in the middle of a step, which `error` says, and nothing else. always: of every step."""
     for side in engine.step_streams:
         words = engine.sizes()[side].words
         if words > 1:
             tile = tiles[0]
             steps = tile.a.shape[1] // engine.unit.instruction.lanes
-            lasts = [place in (0, steps * words - 1) for place in range(steps * words)]
+            early = range(0, steps * words, words) if always else (0,)
+            lasts = [place in early or place == steps * words - 1 for place in range(steps * words)]
             yield Segment([tile], {side: lasts})

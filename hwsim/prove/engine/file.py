@@ -19,6 +19,7 @@ from hwsim.rtl.engine.top import Ports, ports_of
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
+from hwsim.spec.registers import AXI_LITE, PREFIX
 
 KINDS = ("feed", "control", "row", "column", "element", "drain")
 EDGE, CLOCK = re.compile(r"@\s*\(([^)]*)\)"), re.compile(r"\.clk\s*\(([^)]*)\)")
@@ -58,22 +59,21 @@ class EngineFile:
     column: Circuit
     drain: Circuit
     element: Circuit
+    registers: Circuit | None = None
 
     @classmethod
     def read(cls, engine: Engine, text: str, seconds: float = 600) -> EngineFile:
         """Read a file. Raises InputError for one without the parts of an engine; ToolMissing, and FlowFailed with what
         Yosys said.
         """
-        top = module_name(engine.name)
-        ports = {kind: _ports(text, f"{top}_{kind}") for kind in KINDS}
-        modules = {kind: f"{top}_{kind}" for kind in ("feed", "control", "row", "column", "drain")} | {
-            "element": f"{top}_alone"
-        }
+        top, kinds = module_name(engine.name), (*KINDS, *(["registers"] if engine.control is not None else []))
+        ports = {kind: _ports(text, f"{top}_{kind}") for kind in kinds}
+        modules = {kind: f"{top}_{'alone' if kind == 'element' else kind}" for kind in kinds}
         alone = "\n".join(_alone(engine, top, ports))
         write = WRITE.format(name="{0}").format
         script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")
         script += "".join(f"design -load all\nhierarchy -top {top}\nselect -write {kind}.txt {top}/t:{top}_{kind}\n"
-                          for kind in KINDS)  # fmt: skip
+                          for kind in kinds)  # fmt: skip
         script += "".join(READ_PART.format(module=module) + write(kind) for kind, module in modules.items())
         shown = _registers(engine) | dict(SHOWN.findall(text))
         with scratch_folder() as folder:
@@ -82,7 +82,7 @@ class EngineFile:
             run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
             found = {name: _renamed(read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{name}."), shown)
                      for name in ("top", *modules)}  # fmt: skip
-            instances = {line.partition("/")[2]: kind for kind in ("every", *KINDS)
+            instances = {line.partition("/")[2]: kind for kind in ("every", *kinds)
                          for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
         return cls(engine, text, found.pop("top"), instances, ports, **found)
 
@@ -106,6 +106,8 @@ class EngineFile:
     def wanted_instances(self) -> dict[str, str]:
         """The part that each instance must be."""
         every = {"u_feed": "feed", "u_control": "control", "u_drain": "drain"}
+        if self.engine.control is not None:
+            every["u_registers"] = "registers"
         every |= dict.fromkeys(self.rows, "row") | dict.fromkeys(self.columns, "column")
         return every | {name: "element" for i in range(self.engine.rows) for name in self.elements(i)}
 
@@ -116,6 +118,8 @@ class EngineFile:
         every = {"clk": 1, "rst": 1, "error": 2}
         for name, bits in (*((name, size.width) for name, size in engine.sizes().items()), ("d", engine.results.width)):
             every |= {f"{name}_tdata": bits, f"{name}_tvalid": 1, f"{name}_tready": 1, f"{name}_tlast": 1}
+        if engine.control is not None:
+            return every | {f"{PREFIX}{name}": bits for name, (_, bits) in AXI_LITE.items()}
         modes = len(modes_of(engine.unit))
         return every | ({"mode": (modes - 1).bit_length()} if modes > 1 else {})
 
@@ -139,9 +143,17 @@ class EngineFile:
     def _given(self, kind: str, port: str, i: int, j: int) -> Term:
         """What a port of an instance must be driven with."""
         engine = self.engine
+        if port == "rst" and engine.control is not None and kind != "registers":
+            return op(Kind.BV_OR, self.top.inputs["rst"], self.output("u_registers", "soft_reset"))
         if port in ("clk", "rst"):
             return self.top.inputs[port]
         match kind, port:
+            case "registers", _:
+                return self._watched(port)
+            case "feed", "clear":
+                return self.output("u_registers", "clear")
+            case "feed", "mode_in" if engine.control is not None:
+                return self.output("u_registers", "mode")
             case "feed", "ready":
                 return self.output("u_control", "in_ready")
             case "feed", _:
@@ -177,6 +189,19 @@ class EngineFile:
                 if self.ports["column"][port][0] == "output":
                     return self.output(self.columns[j], port)
         return self.output("u_control", port)
+
+    def _watched(self, port: str) -> Term:
+        """What a port of the registers must be driven with."""
+        if port in AXI_LITE:
+            return self.top.inputs[f"{PREFIX}{port}"]
+        if port == "busy":
+            every = self.output("u_feed", "busy"), self.output("u_control", "flying"), self.output("u_drain", "tvalid")
+            return op(Kind.BV_OR, *every)
+        of = {"enable": ("u_control", "enable"), "beat_valid": ("u_feed", "valid"), "error": ("u_feed", "error"),
+              "beat_ready": ("u_control", "in_ready"), "d_tvalid": ("u_drain", "tvalid"),
+              "d_tlast": ("u_drain", "tlast")}  # fmt: skip
+        of |= {f"{name}_tready": ("u_feed", f"{name}_tready") for name in self.engine.sizes()}
+        return self.output(*of[port]) if port in of else self.top.inputs[port]
 
     def _joined(self, instance: str, i: int = 0, j: int = 0) -> Iterator[Term]:
         """Yield the conditions that an instance's inputs are driven with what they must be."""
@@ -215,6 +240,13 @@ class EngineFile:
             f"d_{name}": ("u_drain", name) for name in ("tdata", "tvalid", "tlast")
         }
         outs |= {f"{name}_tready": ("u_feed", f"{name}_tready") for name in engine.sizes()}
+        if engine.control is not None:
+            outs |= {f"{PREFIX}{name}": ("u_registers", name) for name, (into, _) in AXI_LITE.items() if not into}
+            yield Claim(
+                "top: registers", "they see the engine's own signals; a soft reset does in every other part what `rst` "
+                "does, by the same port, and they alone clear errors and say the mode", over, (),
+                both(*self._joined("u_registers")),
+            )  # fmt: skip
         yield Claim(
             "top: streams", "streams are the feed's and the drain's", over, (),
             both(*(equal(self.top.outputs.get(name), self.output(*of)) for name, of in outs.items())),

@@ -15,6 +15,7 @@ from hwsim.prove.circuits import Circuit, Elaborated
 from hwsim.prove.claims import Claim, Decidable
 from hwsim.prove.engine.file import EngineFile, equal
 from hwsim.prove.engine.liveness import Liveness
+from hwsim.prove.engine.registers import RegistersPromises, flying
 from hwsim.prove.engine.streams import DrainPromises, FeedPromises
 from hwsim.prove.readback import ReadBack
 from hwsim.prove.run import TRUSTED, ProofOptions, UnitClaims
@@ -30,8 +31,10 @@ CONCLUSION = (
 BY_WORDS = (
     "that proved parts make a proved engine: what is claimed of one freely chosen word, tile, context or beat holds of "
     "each; elements of one module that are driven alike do alike",
-    "of the ports: `mode` is one of the unit's modes; after a reset",
+    "after a reset",
 )
+OF_MODE = "of the port `mode`: it is one of the unit's modes"  # which registers are proved to say
+OF_REGISTERS = "; its registers do what their table says of all transfers of AXI4-Lite"
 
 
 class ElementClaims(UnitClaims):
@@ -87,6 +90,11 @@ class EngineClaims:
         yield from feed.claims("feed", f"any words and traffic; {words} a step")
         yield from drain.claims("drain", f"any results and traffic; {counted(engine.drain, 'tile')}")
         yield from Liveness(file, feed, drain).claims()
+        if file.registers is not None:
+            yield flying(file.control, engine.pipeline.latency)
+            promises = RegistersPromises(engine, file.registers)
+            yield promises.outputs()
+            yield from promises.claims("registers")
 
     def inside(self) -> Iterator[Decidable]:
         """Yield the claims of an element: decoders, unit, and both with the tile's control."""
@@ -177,9 +185,10 @@ def prove_engine(
     asked.at("Amaranth and Yosys make circuits of the engine's parts")
     report, _ = asked.decided(engine.name, engine.pipeline.cuts, EngineClaims(engine, text).all(), command)
     elements = f"{engine.rows} x {engine.columns} elements of {engine.unit.name}, {engine.reuse[0]} x {engine.reuse[1]}"
+    conclusion = f"{elements}: {CONCLUSION}" + OF_REGISTERS * (engine.control is not None)
     return report.changed(
         contexts=engine.contexts,
-        conclusion=f"{elements}: {CONCLUSION}",
+        conclusion=conclusion,
         failing=f"{elements}: not proved",
-        trusted=(*TRUSTED, *BY_WORDS),
+        trusted=(*TRUSTED, *BY_WORDS, *([OF_MODE] if engine.has_modes and engine.control is None else [])),
     )

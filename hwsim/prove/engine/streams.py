@@ -265,6 +265,17 @@ class FeedPromises(Followed):
         self._beats()
         self.words = {name: self._stream(name, size) for name, size in self.streams.items()}
         self._of_beats()
+        if engine.control is not None:
+            here = [negated(same(self.word_at[name], self.number(0))) for name in self.streams]
+            self.promises.append(
+                always(
+                    "busy",
+                    "is high just where a word is here, or a sum goes on",
+                    same_truth(
+                        self.high("busy"), either(*(there for _, there in self.there), *here, negated(self.fresh))
+                    ),
+                )
+            )
         self._of_errors()
         self._sums(engine)
         if "mode" in circuit.outputs:
@@ -427,7 +438,10 @@ class FeedPromises(Followed):
         state = next((state for state in self.circuit.states.values() if state.now == self.port("error")), None)
         if state is None or state.next is None or width(state.now) != 2:
             raise InputError("error must be a register of two bits")
-        was, then = ([is_one(part(term, bit, 1)) for bit in (0, 1)] for term in (state.now, state.next))
+        before = state.now
+        if "clear" in self.circuit.inputs:
+            before = op(Kind.BV_AND, before, op(Kind.BV_NOT, self.port("clear")))
+        was, then = ([is_one(part(term, bit, 1)) for bit in (0, 1)] for term in (before, state.next))
         early = either(*(
             both(self.high(f"{name}_tvalid"), self.high(f"{name}_tready"), self.high(f"{name}_tlast"),
                  negated(same(self.word_at[name], self.number(size.words - 1))))
