@@ -2,7 +2,8 @@
 
 LiteX writes the SoC (soc_litex.py): VexRiscv, ROM, SRAM, UART, timer, and CSRs by which the core gives the engine's
 streams their words and takes results. The program (soc/main.c) calls the driver that `hwsim engine --project` writes.
-Verilator runs the whole, clocked by soc/soc.cpp, and each result is compared with hwsim.gemm's, bit for bit.
+An engine with `control: axi-lite` is asked for its hash first, and its counters are read. Verilator runs the whole,
+clocked by soc/soc.cpp, and each result is compared with hwsim.gemm's, bit for bit.
 
     pip install litex==2024.12 migen==0.10.0
     pip install --no-deps luna-soc==0.3.2
@@ -50,6 +51,7 @@ ROM_BYTES = 1 << 17
 NAMES = "a", "b", "c", "scale_a", "scale_b"  # of operands, and of streams by the numbers that the driver gives them
 FLAGS = ["--target=riscv32-unknown-elf", "-march=rv32im", "-mabi=ilp32", "-std=c99", "-O2", "-Wall", "-Wextra", "-I.",
          "-ffreestanding", "-fno-builtin", "-nostdlib", "-fuse-ld=lld", "-Wl,--oformat=binary"]  # fmt: skip
+COUNTERS = "beats", "waits_steps", "waits_results"
 Shape = tuple[int, int, int]  # M, K, N
 
 
@@ -83,12 +85,13 @@ class Ran(NamedTuple):
     """What the program said of a product.
 
     hooks: the cycles in which the core moves words; the driver packs and unpacks in the others. waits: words that could
-    not be offered, as the engine had not taken the one before.
+    not be offered, as the engine had not taken the one before. counted: by the engine, where it has counters.
     """
 
     cycles: int
     hooks: int
     waits: int
+    counted: dict[str, int]
     codes: NDArray[Any]
 
 
@@ -127,8 +130,9 @@ def write(engine: Engine, products: Sequence[Product], folder: Path) -> None:
         raise ToolMissing(f"LiteX is missing ({error}); install it with: {LITEX}") from None
     folder.mkdir(parents=True, exist_ok=True)
     top, inputs = module_name(engine.name), {name: size.width for name, size in engine.sizes().items()}
-    mode_bits = (len(modes_of(engine.unit)) - 1).bit_length()
-    registers = soc_litex.EngineRegisters(top, inputs, engine.results.width, mode_bits)
+    axi_lite = engine.control is not None
+    mode_bits = 0 if axi_lite else (len(modes_of(engine.unit)) - 1).bit_length()
+    registers = soc_litex.EngineRegisters(top, inputs, engine.results.width, mode_bits, axi_lite)
     soc_litex.write(core(), ROM_BYTES, registers, folder)
     for path in PARTS.iterdir():
         shutil.copy(path, folder)
@@ -146,6 +150,8 @@ def problem(engine: Engine, products: Sequence[Product]) -> str:
     streams = (f"{{ {up}_{name}_BYTES, CSR_ENGINE_{name}_WORD_ADDR, CSR_ENGINE_{name}_OFFER_ADDR }}"
                if name.lower() in engine.sizes() else "{ 0, 0, 0 }" for name in map(str.upper, NAMES))  # fmt: skip
     lines = [f'#include "{top}.h"', f"#define ENGINE(name) {top}_##name",
+             f"#define SET_MODE(number) {_set_mode(engine)}",
+             f"#define COUNTERS {', '.join(f'{up}_{name.upper()}_AT' for name in COUNTERS)}",
              f"#define STREAMS {', '.join(streams)}", f"#define D_BYTES {up}_D_BYTES",
              f"#define OPERANDS(of) {', '.join(f'(of)->{name}' for name in names)}",
              f"#define MOST_RESULTS {max(one.shape[0] * one.shape[2] for one in products)}", ""]  # fmt: skip
@@ -162,6 +168,15 @@ def problem(engine: Engine, products: Sequence[Product]) -> str:
     lines += ["", f"struct product {{ size_t m, n, k; unsigned mode, every; {fields} }};",
               "static const struct product PRODUCTS[] = {", *rows, "};", ""]  # fmt: skip
     return "\n".join(lines)
+
+
+def _set_mode(engine: Engine) -> str:
+    """What makes `number` the mode, in C."""
+    if not engine.has_modes:
+        return "(void)(number)"
+    if engine.control is None:
+        return "*REGISTER(CSR_ENGINE_MODE_ADDR) = (number)"
+    return f"{module_name(engine.name)}_set_mode(&BUS, number)"
 
 
 def compiled(engine: Engine, folder: Path) -> None:
@@ -197,14 +212,17 @@ def run(engine: Engine, products: Sequence[Product], folder: Path, most: int = 1
 def _ran(engine: Engine, product: Product, at: int, numbers: str, codes: str) -> Ran:
     digits, (m, _, n) = 2 * (-(-engine.unit.output.container_bits // 8)), product.shape
     try:
-        number, status, cycles, hooks, waits, error = (int(word, 16) for word in numbers.split())
+        number, status, cycles, hooks, waits, error, *counted = (int(word, 16) for word in numbers.split())
         found = [int(codes[place : place + digits], 16) for place in range(0, len(codes), digits)]
         results = np.array(found, f"u{digits // 2}").reshape(m, n)
     except ValueError:
         raise ProgramFailed(f"the program said of product {at}: {numbers!r}, {codes!r}") from None
     if number != at or status or error:
         raise ProgramFailed(f"the driver returned {status - (status >> 31 << 32)}, the engine's error is {error}")
-    return Ran(cycles, hooks, waits, results)
+    counts = dict(zip(COUNTERS, counted, strict=True)) if engine.control is not None else {}
+    if counts.get("beats", beats := product.beats(engine)) != beats:
+        raise ProgramFailed(f"the engine counted {counts['beats']} beats, not {beats}")
+    return Ran(cycles, hooks, waits, counts, results)
 
 
 def some_products(engine: Engine, seed: int) -> list[Product]:
@@ -232,12 +250,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(engine, products, folder)
         ran = run(engine, products, folder)
     print(f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}\n")
-    print("| M x K x N | cycles | core moves words | elements multiply | words that waited | differ from gemm |")
-    print("|---|---|---|---|---|---|")
+    print("| M x K x N | cycles | core moves words | elements multiply | wait for D | words waited | differ |")
+    print("|---|---|---|---|---|---|---|")
     wrong = 0
     for one, found in zip(products, ran, strict=True):
         apart = int((found.codes != one.expected(engine)).sum())
-        shares = (f"{n:,} ({100 * n / found.cycles:.2g} %)" for n in (found.hooks, one.beats(engine)))
+        counts = found.hooks, one.beats(engine), found.counted.get("waits_results")
+        shares = ("-" if n is None else f"{n:,} ({100 * n / found.cycles:.2g} %)" for n in counts)
         shape, of = " x ".join(map(str, one.shape)), f"{apart} of {found.codes.size}"
         print("|", " | ".join((shape, f"{found.cycles:,}", *shares, str(found.waits), of)), "|")
         wrong += apart

@@ -1,7 +1,8 @@
 /* Products of matrices by the driver of an engine that stands behind CSRs of a LiteX SoC. For each a line: its number,
- * what the driver returned, cycles, those within hooks, words that waited for the engine to take the one before; and a
- * line of the results' codes. ASCII's end of transmission ends all. */
+ * what the driver returned, cycles, those within hooks, words that waited for the engine to take the one before, its
+ * port error, and counters, where it has some; and a line of the results' codes. ASCII's end of transmission ends all. */
 #include "csr.h"
+#include "mem.h"
 #include "problem.h"
 
 #define REGISTER(address) ((volatile uint32_t *)(address))
@@ -62,11 +63,26 @@ static int get(void *self, uint8_t *word, int *last) {
     return done;
 }
 
-static void mode(void *self, unsigned number) {
-    (void)self, (void)number;
-#ifdef CSR_ENGINE_MODE_ADDR
-    *REGISTER(CSR_ENGINE_MODE_ADDR) = number;
+#ifdef ENGINE_REGISTERS_BASE
+static int read_register(void *self, uint32_t address, uint32_t *value) {
+    (void)self;
+    *value = *REGISTER(ENGINE_REGISTERS_BASE + address);
+    return 0;
+}
+
+static int write_register(void *self, uint32_t address, uint32_t value) {
+    (void)self;
+    *REGISTER(ENGINE_REGISTERS_BASE + address) = value;
+    return 0;
+}
+
+static const ENGINE(bus) BUS = {NULL, read_register, write_register};
+static const uint32_t COUNTED[] = {COUNTERS};
 #endif
+
+static void mode(void *self, unsigned number) {
+    (void)self;
+    SET_MODE(number);
 }
 
 static void write(char letter) {
@@ -83,14 +99,27 @@ int main(void) {
         const struct product *const of = &PRODUCTS[at];
         struct traffic traffic = {of->every, 0, 0, 0};
         const ENGINE(hooks) hooks = {&traffic, put, get, mode};
+        int status = 0;
+#ifdef ENGINE_REGISTERS_BASE
+        status = ENGINE(check)(&BUS);
+        ENGINE(clear_counts)(&BUS);
+#endif
         const uint32_t before = now();
-        const int status = ENGINE(multiply)(&hooks, of->mode, of->m, of->n, of->k, OPERANDS(of), results);
+        if (status == 0) status = ENGINE(multiply)(&hooks, of->mode, of->m, of->n, of->k, OPERANDS(of), results);
         const uint32_t numbers[] = {at, (uint32_t)status, now() - before, traffic.cycles, traffic.waits,
                                     *REGISTER(CSR_ENGINE_STATUS_ADDR) >> ERROR & 3};
         for (unsigned number = 0; number < sizeof numbers / sizeof *numbers; ++number) {
             if (number) write(' ');
             write_hex(numbers[number], 8);
         }
+#ifdef ENGINE_REGISTERS_BASE
+        for (unsigned counter = 0; counter < sizeof COUNTED / sizeof *COUNTED; ++counter) {
+            uint64_t count;
+            ENGINE(count)(&BUS, COUNTED[counter], &count);
+            write(' ');
+            write_hex(count, 16);
+        }
+#endif
         write('\n');
         for (size_t result = 0; result < of->m * of->n; ++result) write_hex(results[result], 2 * sizeof *results);
         write('\n');
