@@ -80,31 +80,57 @@ std::uint32_t hexadecimal(const Lines& lines, const char* what, std::string_view
     return value;
 }
 
-void append_codes(const Lines& lines, const Instruction& instruction, const char* what, std::string_view text,
-                  std::uint64_t k, std::vector<std::uint32_t>& words) {
-    const int bits = instruction.a.bits;
-    const std::size_t digits = static_cast<std::size_t>(bits) / 4;
-    if (text.size() != k * digits)
-        lines.fail(std::string(what) + " must have " + std::to_string(k) + " codes of " + std::to_string(digits) +
-                   " digits, which is " + std::to_string(k * digits) + ", not " + std::to_string(text.size()));
-    for (std::size_t at = 0; at < k; ++at) {
-        const std::uint32_t code = hexadecimal(lines, what, text.substr(at * digits, digits));
-        if (instruction.tf32 && (code & TF32_IGNORED))
+// Codes of a side of a case, without separators.
+std::vector<std::uint32_t> read_codes(const Lines& lines, const char* what, std::string_view text, std::uint64_t count,
+                                      int bits) {
+    const std::size_t digits = static_cast<std::size_t>(bits + 3) / 4;
+    if (text.size() != count * digits)
+        lines.fail(std::string(what) + " must have " + std::to_string(count) + " codes of " + std::to_string(digits) +
+                   " digits, which is " + std::to_string(count * digits) + ", not " + std::to_string(text.size()));
+    std::vector<std::uint32_t> codes;
+    for (std::size_t at = 0; at < count; ++at) {
+        const std::string_view word = text.substr(at * digits, digits);
+        codes.push_back(hexadecimal(lines, what, word));
+        if (bits < 32 && codes.back() >> bits)
+            lines.fail(std::string(what) + " must be codes of " + std::to_string(bits) + " bits, not " + quoted(word));
+    }
+    return codes;
+}
+
+void append_codes(const Lines& lines, const Instruction& instruction, const Format& format, const char* what,
+                  std::string_view text, std::uint64_t k, std::vector<std::uint32_t>& words) {
+    const std::vector<std::uint32_t> codes = read_codes(lines, what, text, k, format.bits);
+    const std::size_t first = words.size(), width = static_cast<std::size_t>(instruction.k);
+    words.resize(first + codes.size() / width * static_cast<std::size_t>(instruction.words()));
+    for (std::size_t at = 0; at < codes.size(); ++at) {
+        if (instruction.tf32 && (codes[at] & TF32_IGNORED))
             lines.fail(std::string(what) + " must be binary32 codes whose low 13 bits are zero, not " +
-                       quoted(text.substr(at * digits, digits)));
-        const std::size_t bit = at * static_cast<std::size_t>(bits) % 32;
-        if (bit == 0) words.push_back(0);
-        words.back() |= code << bit;
+                       quoted(text.substr(at * 8, 8)));
+        const int bit = instruction.bit(format, static_cast<int>(at % width));
+        const std::size_t row = first + at / width * static_cast<std::size_t>(instruction.words());
+        words[row + static_cast<std::size_t>(bit) / 32] |= codes[at] << bit % 32;
+    }
+}
+
+void append_scales(const Lines& lines, const Instruction& instruction, const char* what, std::string_view text,
+                   std::uint64_t steps, std::vector<std::uint32_t>& words) {
+    const auto blocks = static_cast<std::size_t>(instruction.blocks);
+    const std::vector<std::uint32_t> codes = read_codes(lines, what, text, steps * blocks, 8);
+    for (std::size_t at = 0; at < codes.size(); ++at) {
+        if (at % blocks == 0) words.push_back(no_scales(instruction.scale));
+        words.back() = with_scale(words.back(), static_cast<int>(at % blocks), codes[at]);
     }
 }
 
 void read_case(const Lines& lines, std::string_view line, std::uint64_t id, Section& section) {
     const Instruction& instruction = *section.instruction;
-    std::string_view word[6];
+    const int wanted = instruction.blocks ? 8 : 6;
+    std::string_view word[8];
     std::size_t at = 0;
-    for (int i = 0; i < 6; ++i) {
-        const std::size_t end = i < 5 ? line.find(' ', at) : line.size();
-        if (end == std::string_view::npos || end == at) lines.fail("must be a case, 'ID TAG K C A B'");
+    for (int i = 0; i < wanted; ++i) {
+        const std::size_t end = i < wanted - 1 ? line.find(' ', at) : line.size();
+        if (end == std::string_view::npos || end == at)
+            lines.fail(instruction.blocks ? "must be a case, 'ID TAG K C A B SA SB'" : "must be a case, 'ID TAG K C A B'");
         word[i] = line.substr(at, end - at);
         at = end + 1;
     }
@@ -118,15 +144,18 @@ void read_case(const Lines& lines, std::string_view line, std::uint64_t id, Sect
     one.steps = static_cast<std::uint32_t>(*k / static_cast<unsigned>(instruction.k));
     one.addend = word[3] != "-";
     if (one.addend) {
-        if (word[3].size() != static_cast<std::size_t>(instruction.result.bits) / 4)
-            lines.fail("c must have " + std::to_string(instruction.result.bits / 4) + " digits, not " +
-                       quoted(word[3]));
+        if (word[3].size() != static_cast<std::size_t>(instruction.result.digits()))
+            lines.fail("c must have " + std::to_string(instruction.result.digits()) + " digits, not " + quoted(word[3]));
         one.c = hexadecimal(lines, "c", word[3]);
     } else if (instruction.family != Family::wgmma) {
         lines.fail("the addend of " + std::string(instruction.name) + " cannot be switched off");
     }
-    append_codes(lines, instruction, "a", word[4], *k, section.a);
-    append_codes(lines, instruction, "b", word[5], *k, section.b);
+    append_codes(lines, instruction, instruction.a, "a", word[4], *k, section.a);
+    append_codes(lines, instruction, instruction.b, "b", word[5], *k, section.b);
+    if (instruction.blocks) {
+        append_scales(lines, instruction, "the scales of a", word[6], one.steps, section.scale_a);
+        append_scales(lines, instruction, "the scales of b", word[7], one.steps, section.scale_b);
+    }
     if (section.a.size() > MOST_WORDS) lines.fail("too many cases in one section");
     section.cases.push_back(one);
 }
@@ -134,7 +163,7 @@ void read_case(const Lines& lines, std::string_view line, std::uint64_t id, Sect
 Section read_section(Lines& lines, std::string_view name) {
     const std::size_t known = find_instruction(name);
     if (known == INSTRUCTION_COUNT) lines.fail("unknown instruction " + quoted(name));
-    Section section{&INSTRUCTIONS[known], std::string(lines.field("unit")), {}, {}, {}};
+    Section section{&INSTRUCTIONS[known], std::string(lines.field("unit")), {}, {}, {}, {}, {}};
     if (section.unit.find(' ') != std::string::npos) lines.fail("unit must be one word, not " + quoted(section.unit));
     const std::string_view text = lines.field("cases");
     const std::optional<std::uint64_t> count = decimal(text);

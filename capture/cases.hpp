@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fragments.hpp"
 #include "instructions.hpp"
 
 namespace capture {
@@ -23,13 +24,23 @@ struct Case {
 };
 
 // The cases of one instruction. a, b: the codes of every case, one case after the other, as words with the lower k in
-// the lower bits.
+// the lower bits. scale_a, scale_b: a word for each instruction of each case, with the scale of the first block in
+// SCALE_BYTE, and NaNs in bytes that are no block's.
 struct Section {
     const Instruction* instruction;
     std::string unit;
     std::vector<Case> cases;
-    std::vector<std::uint32_t> a, b;
+    std::vector<std::uint32_t> a, b, scale_a, scale_b;
 };
+
+// A word of scales that is NaN throughout: what must not be read.
+CAPTURE_EVERYWHERE constexpr std::uint32_t no_scales(const Scale& scale) { return scale.nan * 0x01010101; }
+
+// The same word with another scale of a block.
+constexpr std::uint32_t with_scale(std::uint32_t word, int block, std::uint32_t code) {
+    const int low = (SCALE_BYTE + block) * 8;
+    return (word & ~(0xffu << low)) | code << low;
+}
 
 // checksum: of the file's bytes, by which a result file names the case file.
 struct CaseFile {

@@ -24,6 +24,7 @@ template <typename Item>
 class Array {
   public:
     explicit Array(const std::vector<Item>& items) : bytes_(items.size() * sizeof(Item)) {
+        if (bytes_ == 0) return;
         CHECK(cudaMalloc(&items_, bytes_));
         CHECK(cudaMemcpy(items_, items.data(), bytes_, cudaMemcpyHostToDevice));
     }
@@ -80,6 +81,12 @@ constexpr Launcher LAUNCHERS[] = {
     launcher<MmaF32Bf16K8>(),
     launcher<MmaF32Tf32K8>(),
     launcher<MmaF32Tf32K4>(),
+#define CAPTURE_MXF8F6F4(A, B, FORMATS, FORMAT_A, FORMAT_B) launcher<Mxf8f6f4##A##B>(),
+    CAPTURE_NARROW_PAIRS(CAPTURE_MXF8F6F4)
+#undef CAPTURE_MXF8F6F4
+    launcher<Mxf4>(),
+    launcher<Mxf4nvf4Ue8m0>(),
+    launcher<Mxf4nvf4Ue4m3>(),
 };
 
 constexpr bool launchers_match() {
@@ -126,10 +133,11 @@ class Gpu : public Device {
     std::vector<Seen> run(const Section& section, Order order) override {
         std::vector<Seen> seen(section.cases.size(), Seen{0xffffffff, 0});
         const Array<Case> cases(section.cases);
-        const Array<std::uint32_t> a(section.a), b(section.b);
+        const Array<std::uint32_t> a(section.a), b(section.b), scale_a(section.scale_a), scale_b(section.scale_b);
         const Array<Seen> found(seen);
         const std::uint64_t count = section.cases.size();
-        const Batch batch{cases.get(), a.get(), b.get(), found.get(), count, order_step(order, count)};
+        const Batch batch{cases.get(),   a.get(),     b.get(), scale_a.get(),
+                          scale_b.get(), found.get(), count,   order_step(order, count)};
         launch(section, order, batch);
         CHECK(cudaGetLastError());
         CHECK(cudaDeviceSynchronize());

@@ -1,5 +1,5 @@
 // The matrix instructions that can be asked for, by the names that case files give them:
-// FAMILY.mMnNkK.D.A.B, where D is the format of addend and result.
+// FAMILY.mMnNkK.D.A.B, where D is the format of addend and result, then .KIND, and .BLOCKSx.SCALE of those with scales.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,34 @@
 
 namespace capture {
 
-// bits: of a code as the case file and the registers hold it. one: the code of 1.
+// bits: of a code. one: the code of 1.
 struct Format {
     int bits;
     std::uint32_t one;
+
+    // Hexadecimal digits of a code in a file.
+    constexpr int digits() const { return (bits + 3) / 4; }
 };
 
-inline constexpr Format E4M3{8, 0x38}, E5M2{8, 0x3c}, F16{16, 0x3c00}, BF16{16, 0x3f80};
+inline constexpr Format E4M3{8, 0x38}, E5M2{8, 0x3c}, E3M2{6, 0xc}, E2M3{6, 0x8}, E2M1{4, 0x2};
+inline constexpr Format F16{16, 0x3c00}, BF16{16, 0x3f80};
 inline constexpr Format F32{32, 0x3f800000}, TF32{32, 0x3f800000};
 
 // A binary32 number is a TF32 number where these bits of its fraction are zero (PTX ISA, "Alternate floating-point
 // data formats").
 inline constexpr std::uint32_t TF32_IGNORED = 0x1fff;
 
+// The format of scales, whose codes are bytes. The code of 2^n is one + n * next, and nan is NaN's.
+struct Scale {
+    std::uint32_t one, next, nan;
+};
+
+inline constexpr Scale UNSCALED{}, UE8M0{0x7f, 1, 0xff}, UE4M3{0x38, 8, 0x7f};
+
 enum class Family { wgmma, mma };
+
+// Of PTX, where the instruction has one.
+enum class Kind { none, mxf8f6f4, mxf4, mxf4nvf4 };
 
 // Compute capabilities are numbers of one digit after the point, times ten: 90 is 9.0.
 struct Instruction {
@@ -30,17 +44,46 @@ struct Instruction {
     int k;
     Format result, a, b;
     bool tf32;
+    Kind kind = Kind::none;
+    int blocks = 0;  // of k, each with a scale of a and one of b
+    Scale scale = UNSCALED;
+
+    // Where a row of A, or a column of B, has element k: its lowest bit. mxf8f6f4 gives every element a byte, FP6 in
+    // the lower six bits, FP4 in the middle four (PTX ISA 9.0, "Multiply-and-Accumulate Instruction: mma").
+    constexpr int bit(const Format& format, int at) const {
+        return kind == Kind::mxf8f6f4 ? at * 8 + (format.bits == 4 ? 2 : 0) : at * format.bits;
+    }
 
     // 32-bit words that a row of A, or a column of B, fills in one instruction.
-    constexpr int words() const { return k * a.bits / 32; }
+    constexpr int words() const { return bit(a, k) / 32; }
 
-    // wgmma is in no other architecture than sm_90a; FP8 came to mma.sync with sm_89, all else was there in sm_80
-    // (PTX ISA, "Target ISA Notes" of wgmma.mma_async and of mma).
-    constexpr int needs() const { return family == Family::wgmma ? 90 : a.bits == 8 ? 89 : 80; }
+    // wgmma is in no other architecture than sm_90a, block scales of mma.sync are in sm_120a and sm_121a; FP8 came to
+    // mma.sync with sm_89, all else was there in sm_80 (PTX ISA, "Target ISA Notes" of wgmma.mma_async and of mma).
     constexpr bool runs_on(int capability) const {
-        return family == Family::wgmma ? capability == needs() : capability >= needs();
+        if (family == Family::wgmma) return capability == 90;
+        if (kind != Kind::none) return capability == 120 || capability == 121;
+        return capability >= (a.bits == 8 ? 89 : 80);
+    }
+    constexpr const char* needs() const {
+        if (family == Family::wgmma) return "9.0";
+        if (kind != Kind::none) return "12.0 or 12.1";
+        return a.bits == 8 ? "8.9 or later" : "8.0 or later";
     }
 };
+
+// All pairs of FP8, FP6 and FP4 factors: EACH(A, B, "a.b", A's format, B's format).
+#define CAPTURE_EACH_B(EACH, A, a, FORMAT)                                                                             \
+    EACH(A, E4m3, a ".e4m3", FORMAT, E4M3)                                                                             \
+    EACH(A, E5m2, a ".e5m2", FORMAT, E5M2)                                                                             \
+    EACH(A, E3m2, a ".e3m2", FORMAT, E3M2)                                                                             \
+    EACH(A, E2m3, a ".e2m3", FORMAT, E2M3)                                                                             \
+    EACH(A, E2m1, a ".e2m1", FORMAT, E2M1)
+#define CAPTURE_NARROW_PAIRS(EACH)                                                                                     \
+    CAPTURE_EACH_B(EACH, E4m3, "e4m3", E4M3)                                                                           \
+    CAPTURE_EACH_B(EACH, E5m2, "e5m2", E5M2)                                                                           \
+    CAPTURE_EACH_B(EACH, E3m2, "e3m2", E3M2)                                                                           \
+    CAPTURE_EACH_B(EACH, E2m3, "e2m3", E2M3)                                                                           \
+    CAPTURE_EACH_B(EACH, E2m1, "e2m1", E2M1)
 
 inline constexpr Instruction INSTRUCTIONS[] = {
     {"wgmma.m64n8k32.f32.e4m3.e4m3", Family::wgmma, 32, F32, E4M3, E4M3, false},
@@ -71,6 +114,14 @@ inline constexpr Instruction INSTRUCTIONS[] = {
     {"mma.m16n8k8.f32.bf16.bf16", Family::mma, 8, F32, BF16, BF16, false},
     {"mma.m16n8k8.f32.tf32.tf32", Family::mma, 8, F32, TF32, TF32, true},
     {"mma.m16n8k4.f32.tf32.tf32", Family::mma, 4, F32, TF32, TF32, true},
+#define CAPTURE_MXF8F6F4(A, B, FORMATS, FORMAT_A, FORMAT_B)                                                            \
+    {"mma.m16n8k32.f32." FORMATS ".mxf8f6f4.1x.ue8m0", Family::mma, 32, F32, FORMAT_A, FORMAT_B, false,                \
+     Kind::mxf8f6f4, 1, UE8M0},
+    CAPTURE_NARROW_PAIRS(CAPTURE_MXF8F6F4)
+#undef CAPTURE_MXF8F6F4
+    {"mma.m16n8k64.f32.e2m1.e2m1.mxf4.2x.ue8m0", Family::mma, 64, F32, E2M1, E2M1, false, Kind::mxf4, 2, UE8M0},
+    {"mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0", Family::mma, 64, F32, E2M1, E2M1, false, Kind::mxf4nvf4, 2, UE8M0},
+    {"mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3", Family::mma, 64, F32, E2M1, E2M1, false, Kind::mxf4nvf4, 4, UE4M3},
 };
 inline constexpr std::size_t INSTRUCTION_COUNT = sizeof INSTRUCTIONS / sizeof *INSTRUCTIONS;
 

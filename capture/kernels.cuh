@@ -13,7 +13,7 @@ namespace capture {
 // The cases of a run, in device memory. Slot s of `count` holds case s * step % count.
 struct Batch {
     const Case* cases;
-    const std::uint32_t *a, *b;
+    const std::uint32_t *a, *b, *scale_a, *scale_b;
     Seen* seen;
     std::uint64_t count, step;
 };
@@ -59,7 +59,13 @@ __device__ void mma_cases(const Batch& batch) {
             std::uint32_t a[Op::A], b[Op::B];
             for (int i = 0; i < Op::A; ++i) a[i] = batch.a[first + a_word(lane, i)];
             for (int i = 0; i < Op::B; ++i) b[i] = batch.b[first + b_word(lane, i)];
-            Op::issue(d, a, b);
+            if constexpr (BLOCKS<Op> == 0) {
+                Op::issue(d, a, b);
+            } else {
+                const std::uint64_t at = first / (4 * Op::B);
+                Op::issue(d, a, b, gives_scale_a(lane) ? batch.scale_a[at] : NOT_READ<Op>,
+                          gives_scale_b(lane) ? batch.scale_b[at] : NOT_READ<Op>);
+            }
         }
         note(d, batch.seen[id]);
     }

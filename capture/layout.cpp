@@ -38,11 +38,25 @@ struct Place {
     int line, k;
 };
 
+// Bits of a register that an element takes. FP8, FP6 and FP4 in one instruction have containers of 8 bits.
+int container_bits(const Instruction& instruction) {
+    return instruction.kind == Kind::mxf8f6f4 ? 8 : instruction.a.bits;
+}
+
+// The code in a container: of 8 bits FP4 has the central 4, and FP6 the lower 6. The others are padding, 0 here.
+std::uint32_t unpadded(const Instruction& instruction, Side side, std::uint32_t container) {
+    const int bits = (side == Side::a ? instruction.a : instruction.b).bits;
+    if (bits == container_bits(instruction)) return container;
+    const std::uint32_t used = bits == 4 ? 0x3c : 0x3f;
+    if (container & ~used) throw DeviceError("padding is not zero");
+    return bits == 4 ? container >> 2 : container;
+}
+
 // PTX ISA 9.0, the sections "Matrix Fragments for mma.m16n8k4" to "... mma.m16n8k32": element ai of A is at row, col of
 // the tables there, which is line, k here.
 Place a_place(const Instruction& instruction, int lane, int i) {
     const int group = lane >> 2, thread = lane % 4;
-    switch (instruction.k * 100 + instruction.a.bits) {  // m16n8k4 with 32-bit codes is 432
+    switch (instruction.k * 100 + container_bits(instruction)) {  // m16n8k4 with 32-bit codes is 432
         case 432:
             return {i == 0 ? group : group + 8, thread};
         case 832:
@@ -53,6 +67,8 @@ Place a_place(const Instruction& instruction, int lane, int i) {
             return {i < 2 || (i >= 4 && i < 6) ? group : group + 8, thread * 2 + (i & 1) + (i < 4 ? 0 : 8)};
         case 3208:
             return {i < 4 || (i >= 8 && i < 12) ? group : group + 8, thread * 4 + (i & 3) + (i < 8 ? 0 : 16)};
+        case 6404:
+            return {i < 8 || (i >= 16 && i < 24) ? group : group + 8, thread * 8 + (i & 7) + (i < 16 ? 0 : 32)};
     }
     throw DeviceError("no table of A's fragments for " + std::string(instruction.name));
 }
@@ -60,7 +76,7 @@ Place a_place(const Instruction& instruction, int lane, int i) {
 // The same of B: element bi is at row, col there, which is k, line here.
 Place b_place(const Instruction& instruction, int lane, int i) {
     const int group = lane >> 2, thread = lane % 4;
-    switch (instruction.k * 100 + instruction.a.bits) {
+    switch (instruction.k * 100 + container_bits(instruction)) {
         case 432:
             return {group, thread};
         case 832:
@@ -71,6 +87,8 @@ Place b_place(const Instruction& instruction, int lane, int i) {
             return {group, thread * 2 + (i & 1) + (i < 2 ? 0 : 8)};
         case 3208:
             return {group, thread * 4 + (i & 3) + (i < 4 ? 0 : 16)};
+        case 6404:
+            return {group, thread * 8 + (i & 7) + (i < 8 ? 0 : 32)};
     }
     throw DeviceError("no table of B's fragments for " + std::string(instruction.name));
 }
@@ -85,18 +103,31 @@ std::uint32_t code_in(const Words& words, int at, int shift, int bits) {
 
 int register_count(const Instruction& instruction, Side side) {
     // 16 rows of A, 8 columns of B, over 32 lanes.
-    return (side == Side::a ? 16 : 8) * instruction.k * instruction.a.bits / 32 / 32;
+    return (side == Side::a ? 16 : 8) * instruction.k * container_bits(instruction) / 32 / 32;
 }
 
 Words mma_codes(const Instruction& instruction, Side side, const Words& words) {
-    const int bits = instruction.a.bits, in_register = 32 / bits, registers = register_count(instruction, side);
+    const int bits = container_bits(instruction), in_register = 32 / bits, registers = register_count(instruction, side);
     Matrix matrix(side == Side::a ? 16 : 8, instruction.k);
     for (int lane = 0; lane < 32; ++lane) {
         for (int i = 0; i < registers * in_register; ++i) {
             const Place place = side == Side::a ? a_place(instruction, lane, i) : b_place(instruction, lane, i);
             const int at = lane * registers + i / in_register;
-            matrix.put(place.line, place.k, code_in(words, at, i % in_register * bits, bits));
+            const std::uint32_t container = code_in(words, at, i % in_register * bits, bits);
+            matrix.put(place.line, place.k, unpadded(instruction, side, container));
         }
+    }
+    return matrix.line();
+}
+
+Words mma_scales(const Instruction& instruction, Side side, int byte, int threads, const Words& words) {
+    const int lines = side == Side::a ? 16 : 8;
+    Matrix matrix(lines, instruction.blocks);
+    for (int line = 0; line < lines; ++line) {
+        // Of a quad, two threads hold the scales of rows 8 apart of A, and one those of a column of B.
+        const int lane = line % 8 * 4 + (side == Side::a ? threads * 2 + line / 8 : threads);
+        for (int block = 0; block < instruction.blocks; ++block)
+            matrix.put(line, block, code_in(words, lane, (byte + block) * 8, 8));
     }
     return matrix.line();
 }

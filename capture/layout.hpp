@@ -24,4 +24,9 @@ Words mma_codes(const Instruction& instruction, Side side, const Words& words);
 // The same of wgmma. words: shared memory from address 0.
 Words wgmma_codes(const Instruction& instruction, Side side, std::uint64_t descriptor, const Words& words);
 
+// The codes, by block, of the scales of every row of A or every column of B, which must all be the same. Throws
+// DeviceError where they are not.
+// words: the register of each lane. byte, threads: the selectors of the instruction.
+Words mma_scales(const Instruction& instruction, Side side, int byte, int threads, const Words& words);
+
 }  // namespace capture

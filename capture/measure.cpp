@@ -1,26 +1,59 @@
 #include "measure.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace capture {
 namespace {
 
+// Cases that show where the instruction finds what it multiplies, the result of each, and what it means.
+struct Placement {
+    Section section;
+    std::vector<std::uint32_t> wanted;
+    std::vector<std::string> meaning;
+};
+
 // A 1 among zeros in a, and one in b: their product is 1 where both are at the same k and else 0, whatever the unit's
-// rounding. What is left unseen is a misplacement that a and b share.
-Section placement_section(const Section& section) {
+// rounding. What is left unseen is a misplacement that a and b share. Then, with another power of two as the scale of
+// each block of one side, the product at each k is its block's.
+Placement placement_of(const Section& section) {
     const Instruction& instruction = *section.instruction;
-    const int words = instruction.words();
-    Section placement{&instruction, section.unit, {}, {}, {}};
+    Placement placement{{&instruction, section.unit, {}, {}, {}, {}, {}}, {}, {}};
+    Section& cases = placement.section;
     const auto append = [&](std::vector<std::uint32_t>& codes, const Format& format, int at) {
-        const int bit = at * format.bits;
+        const int bit = instruction.bit(format, at), words = instruction.words();
         codes.resize(codes.size() + static_cast<std::size_t>(words), 0);
         codes[codes.size() - static_cast<std::size_t>(words - bit / 32)] = format.one << bit % 32;
     };
-    for (int i = 0; i < instruction.k; ++i) {
-        for (int j = 0; j < instruction.k; ++j) {
-            placement.cases.push_back({static_cast<std::uint32_t>(placement.a.size()), 1, 0, 1});
-            append(placement.a, instruction.a, i);
-            append(placement.b, instruction.b, j);
+    // next: how many powers of two are from one block's scale to the next one's.
+    const auto append_scales = [&](std::vector<std::uint32_t>& scales, unsigned next) {
+        scales.push_back(no_scales(instruction.scale));
+        for (unsigned block = 0; block < static_cast<unsigned>(instruction.blocks); ++block)
+            scales.back() = with_scale(scales.back(), static_cast<int>(block),
+                                       instruction.scale.one + block * next * instruction.scale.next);
+    };
+    const auto add = [&](int i, int j, unsigned next_a, unsigned next_b, std::uint32_t wanted, std::string meaning) {
+        cases.cases.push_back({static_cast<std::uint32_t>(cases.a.size()), 1, 0, 1});
+        append(cases.a, instruction.a, i);
+        append(cases.b, instruction.b, j);
+        if (instruction.blocks) {
+            append_scales(cases.scale_a, next_a);
+            append_scales(cases.scale_b, next_b);
+        }
+        placement.wanted.push_back(wanted);
+        placement.meaning.push_back(std::move(meaning));
+    };
+    for (int i = 0; i < instruction.k; ++i)
+        for (int j = 0; j < instruction.k; ++j)
+            add(i, j, 0, 0, i == j ? instruction.result.one : 0,
+                "a 1 at k " + std::to_string(i) + " of a and one at k " + std::to_string(j) + " of b must " +
+                    (i == j ? "" : "not ") + "meet");
+    for (const bool of_b : {false, true}) {
+        for (int i = 0; instruction.blocks && i < instruction.k; ++i) {
+            const int block = i / (instruction.k / instruction.blocks);
+            add(i, i, !of_b, of_b, instruction.result.one + (static_cast<std::uint32_t>(block) << 23),
+                std::string("k ") + std::to_string(i) + (of_b ? " of b" : " of a") + " must have scale " +
+                    std::to_string(block));
         }
     }
     return placement;
@@ -35,17 +68,14 @@ std::vector<Seen> run(Device& device, const Section& section, Order order) {
 }
 
 std::string misplaced(Device& device, const Section& section) {
-    const Section placement = placement_section(section);
-    const std::vector<Seen> seen = run(device, placement, Order::given);
-    const Format& result = section.instruction->result;
-    const std::uint32_t sign = 1u << (result.bits - 1);
-    const auto width = static_cast<std::size_t>(section.instruction->k);
+    const Placement placement = placement_of(section);
+    const std::vector<Seen> seen = run(device, placement.section, Order::given);
+    const std::uint32_t sign = 1u << (section.instruction->result.bits - 1);
     for (std::size_t at = 0; at < seen.size(); ++at) {
-        const bool meet = at / width == at % width;
-        const auto wrong = [&](std::uint32_t code) { return meet ? code != result.one : (code & ~sign) != 0; };
-        if (wrong(seen[at].lowest) || wrong(seen[at].highest))
-            return "a 1 at k " + std::to_string(at / width) + " of a and one at k " + std::to_string(at % width) +
-                   " of b must " + (meet ? "" : "not ") + "meet";
+        const std::uint32_t wanted = placement.wanted[at];
+        // A zero may have either sign.
+        const auto wrong = [&](std::uint32_t code) { return (wanted ? code : code & ~sign) != wanted; };
+        if (wrong(seen[at].lowest) || wrong(seen[at].highest)) return placement.meaning[at];
     }
     return "";
 }
@@ -56,18 +86,12 @@ Result compared(const Seen& first, const Seen& second) {
     return {std::min(first.lowest, second.lowest), std::max(first.highest, second.highest)};
 }
 
-std::string needs_text(const Instruction& instruction) {
-    const int needs = instruction.needs();
-    return "needs compute capability " + std::to_string(needs / 10) + "." + std::to_string(needs % 10) +
-           (instruction.family == Family::wgmma ? "" : " or later");
-}
-
 }  // namespace
 
 Outcome measure(Device& device, const Section& section) {
     Outcome outcome;
     if (!section.instruction->runs_on(device.facts().capability)) {
-        outcome.skipped = needs_text(*section.instruction);
+        outcome.skipped = std::string("needs compute capability ") + section.instruction->needs();
         return outcome;
     }
     const std::string wrong = misplaced(device, section);

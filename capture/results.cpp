@@ -61,7 +61,7 @@ void ResultFile::head(const std::string& cases, const Facts& facts) {
 }
 
 void ResultFile::section(const Section& section, const Outcome& outcome) {
-    const int digits = section.instruction->result.bits / 4;
+    const int digits = section.instruction->result.digits();
     check(std::fprintf(file_, "instruction %s\n", std::string(section.instruction->name).c_str()) > 0);
     if (!outcome.skipped.empty()) {
         check(std::fprintf(file_, "skipped %s\n", outcome.skipped.c_str()) > 0);

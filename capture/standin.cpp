@@ -1,7 +1,7 @@
 // A device layer for rehearsals on a machine without a GPU: the shell command in HWSIM_STANDIN gives the results.
 //
 // The command reads batches and answers each when it has read all of it: a line `run ORDER INSTRUCTION UNIT COUNT`,
-// then COUNT lines `K C A B` as case files have them. It answers a line for every case: the code of the result, or two
+// then COUNT lines `K C A B`, or `K C A B SA SB`, as case files have them. It answers a line for every case: the code of the result, or two
 // codes, which are of elements of the tile that differ. Operands go through the packing that a GPU needs, and back.
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,9 +17,9 @@
 namespace capture {
 namespace {
 
-std::string hexadecimal(std::uint32_t code, int bits) {
+std::string hexadecimal(std::uint32_t code, int digits) {
     char text[9];
-    std::snprintf(text, sizeof text, "%0*x", bits / 4, code);
+    std::snprintf(text, sizeof text, "%0*x", digits, code);
     return text;
 }
 
@@ -47,7 +47,26 @@ std::string codes_text(const Section& section, const Case& one, Side side) {
     for (std::uint32_t step = 0; step < one.steps; ++step) {
         const std::size_t at = one.first + std::size_t{step} * static_cast<std::size_t>(instruction.words());
         for (const std::uint32_t code : through_fragments(instruction, side, &words.at(at)))
-            text += hexadecimal(code, instruction.a.bits);
+            text += hexadecimal(code, (side == Side::a ? instruction.a : instruction.b).digits());
+    }
+    return text;
+}
+
+// The scales of one side, put into the lanes' registers as for a GPU and found again as a GPU does.
+std::string scales_text(const Section& section, const Case& one, Side side) {
+    const Instruction& instruction = *section.instruction;
+    const Words& words = side == Side::a ? section.scale_a : section.scale_b;
+    std::string text;
+    for (std::uint32_t step = 0; step < one.steps; ++step) {
+        const std::uint32_t word = words.at(one.first / static_cast<unsigned>(instruction.words()) + step);
+        Words registers;
+        for (int lane = 0; lane < 32; ++lane)
+            registers.push_back((side == Side::a ? gives_scale_a(lane) : gives_scale_b(lane))
+                                    ? word
+                                    : no_scales(instruction.scale));
+        const int threads = side == Side::a ? SCALE_PAIR_A : SCALE_LANE_B;
+        for (const std::uint32_t code : mma_scales(instruction, side, SCALE_BYTE, threads, registers))
+            text += hexadecimal(code, 2);
     }
     return text;
 }
@@ -86,15 +105,18 @@ class StandIn : public Device {
 
     std::vector<Seen> run(const Section& section, Order order) override {
         const std::uint64_t count = section.cases.size(), step = order_step(order, count);
-        const int bits = section.instruction->result.bits;
+        const int digits = section.instruction->result.digits();
         std::string asked = std::string("run ") + (order == Order::given ? "given " : "shuffled ") +
                             std::string(section.instruction->name) + " " + section.unit + " " + std::to_string(count) +
                             "\n";
         for (std::uint64_t slot = 0; slot < count; ++slot) {
             const Case& one = section.cases.at(slot * step % count);
             asked += std::to_string(one.steps * static_cast<unsigned>(section.instruction->k)) + " " +
-                     (one.addend ? hexadecimal(one.c, bits) : "-") + " " + codes_text(section, one, Side::a) + " " +
-                     codes_text(section, one, Side::b) + "\n";
+                     (one.addend ? hexadecimal(one.c, digits) : "-") + " " + codes_text(section, one, Side::a) + " " +
+                     codes_text(section, one, Side::b);
+            if (section.instruction->blocks)
+                asked += " " + scales_text(section, one, Side::a) + " " + scales_text(section, one, Side::b);
+            asked += "\n";
         }
         if (std::fwrite(asked.data(), 1, asked.size(), to_) != asked.size() || std::fflush(to_))
             throw DeviceError("the stand-in no longer reads");

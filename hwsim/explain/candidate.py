@@ -134,9 +134,7 @@ def among(proposals: Proposals, unit: Unit, base: Unit | None = None) -> tuple[C
         try:
             varied = changed(base, kept)
         except ValidationError:
-            if base == unit:
-                raise
-            continue  # it does not go with a setting in which the base differs from the unit
+            continue  # it does not go with another setting
         if all((candidate.unit, candidate.flaw) != (varied, flaw) for candidate in candidates):
             candidates.append(Candidate(name, varied, flaw))
     if all((candidate.unit, candidate.flaw) != (base, NO_FLAW) for candidate in candidates):

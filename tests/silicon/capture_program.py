@@ -26,8 +26,9 @@ OBJECTS = (*SHARED, "standin", "layout")
 PROGRAM = "program"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
+NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FP8_PAIRS = [f"{a}.{b}" for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")]
-INSTRUCTIONS = [
+HOPPER = [
     *(f"wgmma.m64n8k32.{d}.{pair}" for d in ("f32", "f16") for pair in FP8_PAIRS),
     "wgmma.m64n8k16.f32.f16.f16",
     "wgmma.m64n8k16.f16.f16.f16",
@@ -43,7 +44,15 @@ INSTRUCTIONS = [
     "mma.m16n8k8.f32.tf32.tf32",
     "mma.m16n8k4.f32.tf32.tf32",
 ]
-BITS = {"e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32}
+SCALED = [
+    *(f"mma.m16n8k32.f32.{a}.{b}.mxf8f6f4.1x.ue8m0" for a in NARROW for b in NARROW),
+    "mma.m16n8k64.f32.e2m1.e2m1.mxf4.2x.ue8m0",
+    "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0",
+    "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3",
+]
+INSTRUCTIONS = [*HOPPER, *SCALED]
+BITS = {"e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "ue8m0": 8, "ue4m3": 7}
+BITS |= {"e3m2": 6, "e2m3": 6, "e2m1": 4}
 
 
 class Words(NamedTuple):
@@ -54,17 +63,23 @@ class Words(NamedTuple):
     d: str
     a: str
     b: str
+    kind: str = ""
+    blocks: int = 0
+    scale: str = ""
 
 
 def words(name: str) -> Words:
-    family, shape, d, a, b = name.split(".")
-    return Words(family, int(shape.rpartition("k")[2]), d, a, b)
+    family, shape, d, a, b, *scaled = name.split(".")
+    kind, blocks, scale = scaled or ("", "0x", "")
+    return Words(family, int(shape.rpartition("k")[2]), d, a, b, kind, int(blocks[:-1]), scale)
 
 
 class Case(NamedTuple):
     a: list[int]
     b: list[int]
     c: int | None
+    scale_a: list[int] = []  # noqa: RUF012
+    scale_b: list[int] = []  # noqa: RUF012
 
 
 class Build(NamedTuple):
@@ -123,14 +138,21 @@ def capture(
 
 
 def unit_file(folder: Path, name: str) -> Path:
-    """A unit for an instruction, in which every pair of products is a group: an exchange of two k shows."""
+    """A unit for an instruction, in which every pair of products is a group: an exchange of two k shows.
+
+    Under scales of FP4 two pairs are a group.
+    """
     one = words(name)
     path = folder / f"{name}.yaml"
+    length, scale = one.k // max(1, one.blocks), one.scale.replace("ue8m0", "e8m0")
+    scales = f"{{a: {{format: {scale}, block: [1, {length}]}}, b: {{format: {scale}, block: [{length}, 1]}}, at: "
+    pairs = ", subgroup: {lanes: 2, method: exact, exponent: scales, cancelled: count}" if one.blocks > 1 else ""
     path.write_text(
         f"unit: {name}\n"
         f"operands: {{a: {one.a}, b: {one.b}, addend: {one.d}}}\n"
-        f"instruction: {{k: {one.k}, lanes: 2}}\n"
-        "sum: {method: aligned, fraction_bits: 13}\n"
+        f"scale: {scales + ('subgroup}' if pairs else 'product}') if one.blocks else 'none'}\n"
+        f"instruction: {{k: {one.k}, lanes: {4 if pairs else 2}}}\n"
+        f"sum: {{method: aligned, fraction_bits: 13{pairs}}}\n"
         f"result: {{format: {one.d}, rounding: rz}}\n"
     )
     return path
@@ -143,28 +165,35 @@ def random_case(name: str, draw: random.Random) -> Case:
         [draw.getrandbits(BITS[fmt]) & (0xFFFFE000 if fmt == "tf32" else ~0) for _ in range(count)]
         for fmt, count in ((one.a, k), (one.b, k), (one.d, 1))
     )
-    return Case(a, b, None if one.family == "wgmma" and draw.random() < 0.3 else c[0])
+    scales = ([draw.getrandbits(BITS[one.scale]) for _ in range(k // one.k * one.blocks)] for _ in "ab")
+    return Case(a, b, None if one.family == "wgmma" and draw.random() < 0.3 else c[0], *scales)
 
 
 def moderate_case(name: str, draw: random.Random) -> Case:
     """Finite, of numbers of like size: every term leaves its mark on the result."""
     one = words(name)
     exponent = {"e4m3": (3, 7), "e5m2": (2, 15), "f16": (10, 15), "bf16": (7, 127), "tf32": (23, 127)}
+    exponent |= {"e3m2": (2, 3), "e2m3": (3, 1), "e2m1": (1, 1)}
 
     def code(fmt: str) -> int:
         low, bias = exponent[fmt]
         fraction = draw.getrandbits(low) & (0x7FE000 if fmt == "tf32" else ~0)
-        return draw.getrandbits(1) << (BITS[fmt] - 1) | bias + draw.randint(-2, 2) << low | fraction
+        return draw.getrandbits(1) << (BITS[fmt] - 1) | max(0, bias + draw.randint(-2, 2)) << low | fraction
 
     k = one.k * draw.choice([1, 1, 2, 5])
-    return Case([code(one.a) for _ in range(k)], [code(one.b) for _ in range(k)], 0)
+    near = {"ue8m0": (0x7C, 0x82), "ue4m3": (0x28, 0x48), "": (0, 0)}[one.scale]
+    scales = ([draw.randint(*near) for _ in range(k // one.k * one.blocks)] for _ in "ab")
+    return Case([code(one.a) for _ in range(k)], [code(one.b) for _ in range(k)], 0, *scales)
 
 
 def case_lines(name: str, unit: str | Path, cases: Sequence[Case]) -> list[str]:
     one = words(name)
 
     def text(codes: list[int], fmt: str) -> str:
-        return "".join(f"{code:0{BITS[fmt] // 4}x}" for code in codes)
+        return "".join(f"{code:0{-(-BITS[fmt] // 4)}x}" for code in codes)
+
+    def scales(case: Case) -> str:
+        return f" {text(case.scale_a, one.scale)} {text(case.scale_b, one.scale)}" if one.blocks else ""
 
     return [
         f"instruction {name}",
@@ -172,7 +201,7 @@ def case_lines(name: str, unit: str | Path, cases: Sequence[Case]) -> list[str]:
         f"cases {len(cases)}",
         *(
             f"{at} any {len(case.a)} {'-' if case.c is None else text([case.c], one.d)} "
-            f"{text(case.a, one.a)} {text(case.b, one.b)}"
+            f"{text(case.a, one.a)} {text(case.b, one.b)}{scales(case)}"
             for at, case in enumerate(cases)
         ),
     ]
@@ -192,9 +221,10 @@ def case_file(path: Path, *sections: list[str]) -> Path:
 
 def expected(name: str, unit: str | Path, case: Case) -> str:
     one = words(name)
-    a, b = (np.array([codes], dtype=f"uint{BITS[one.a]}") for codes in (case.a, case.b))
+    a, b = (np.array([codes], dtype=f"uint{max(8, BITS[one.a])}") for codes in (case.a, case.b))
     c = np.array([case.c or 0], dtype=f"uint{BITS[one.d]}")
-    code = hwsim.dot(unit, a, b, c).view(f"uint{BITS[one.d]}")[0]
+    scales = [np.array([codes], dtype=np.uint8) for codes in (case.scale_a, case.scale_b) if one.blocks]
+    code = hwsim.dot(unit, a, b, c, *scales).view(f"uint{BITS[one.d]}")[0]
     return f"{int(code):0{BITS[one.d] // 4}x}"
 
 

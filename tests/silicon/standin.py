@@ -9,6 +9,7 @@ garbage   text that is no code
 dies      the end, without an answer
 hangs     no answer before its input ends, after a line `hangs` on the standard error
 apart     in every run, 1 for everything
+as:UNIT   no fault: in every run, another unit's results
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 
 import hwsim
 from hwsim.compute import products
+from hwsim.formats import Format
+from hwsim.formats.codes import container_dtype
 
 # How long compiling takes, and so whether it is said, is a matter of the machine.
 logging.getLogger("hwsim.base.compiled").setLevel(logging.ERROR)
@@ -32,25 +35,30 @@ load = cache(hwsim.load_unit)
 MANY = 1 << 17
 
 
-def matrix(texts: list[str], bits: int) -> NDArray[Any]:
+def matrix(texts: list[str], fmt: Format) -> NDArray[Any]:
     """Rows of codes from rows of hexadecimal digits."""
-    codes = np.frombuffer(bytes.fromhex("".join(texts)), dtype=f">u{bits // 8}")
-    return codes.reshape(len(texts), -1).astype(f"uint{bits}")
+    letters = np.frombuffer("".join(texts).encode(), np.uint8)
+    digits = ((letters & 15) + 9 * (letters >= ord("a"))).reshape(len(texts), -1, -(-fmt.container_bits // 4))
+    codes = np.zeros(digits.shape[:2], np.uint32)
+    for place in range(digits.shape[2]):
+        codes = codes << 4 | digits[:, :, place]
+    return codes.astype(container_dtype(fmt))
 
 
 def results(name: str, lines: list[str]) -> list[str]:
-    """The results of the cases `K C A B`, in hexadecimal."""
+    """The results of the cases `K C A B`, or `K C A B SA SB`, in hexadecimal."""
     unit = load(name)
-    addend = unit.operands.addend
+    addend, scale = unit.operands.addend, unit.scale
     assert addend is not None
-    bits, wide = unit.operands.a.container_bits, addend.container_bits
+    wide = addend.container_bits
+    sides = [unit.operands.a, unit.operands.b, *((scale.a.format, scale.b.format) if scale is not None else ())]
     words = [line.split() for line in lines]
     answers = [""] * len(lines)
     for k in {row[0] for row in words}:
         rows = [at for at, row in enumerate(words) if row[0] == k]
-        a, b = (matrix([words[at][side] for at in rows], bits) for side in (2, 3))
-        c = matrix([words[at][1].replace("-", "0" * (wide // 4)) for at in rows], wide)[:, 0]
-        found: NDArray[Any] = hwsim.dot(unit, a, b, c)
+        a, b, *scales = (matrix([words[at][2 + side] for at in rows], fmt) for side, fmt in enumerate(sides))
+        c = matrix([words[at][1].replace("-", "0" * (wide // 4)) for at in rows], addend)[:, 0]
+        found: NDArray[Any] = hwsim.dot(unit, a, b, c, *scales)
         for at, code in zip(rows, found.view(f"uint{wide}").tolist(), strict=True):
             answers[at] = f"{code:0{wide // 4}x}"
     return answers
@@ -65,7 +73,7 @@ def main() -> None:
         asked += sum(int(line.split(maxsplit=1)[0]) for line in lines)
         if asked > MANY:
             products.FEW = 0
-        answers = results(unit, lines)
+        answers = results(fault[3:] if fault.startswith("as:") else unit, lines)
         if fault == "apart":
             answers = ["3f800000" if ".f32." in instruction else "3c00"] * len(lines)
         if order == "shuffled" and fault:

@@ -18,7 +18,9 @@ import yaml
 from built_presets import others_slow
 from computed_once import computed_once
 from conftest import missing
-from silicon.capture_program import SOURCE, environment, quick_compiler
+from silicon.capture_program import HOPPER, SOURCE, Build, environment, quick_compiler
+from silicon.capture_program import INSTRUCTIONS as PROGRAMS
+from silicon.capture_program import capture as run_program
 from silicon.capture_samples import (
     FACTS_OF_H200,
     WGMMA,
@@ -44,8 +46,10 @@ from hwsim.explain.silicon.cases import (
     RANDOM,
     CaptureCase,
     Designed,
+    Section,
     as_case,
     design,
+    design_rule,
     fillers,
     instruction_of,
     read_cases,
@@ -57,6 +61,8 @@ from hwsim.formats import Class, unpack
 from hwsim.spec import load_unit, presets
 
 PROMISED = 16
+NVFP4 = ("blackwell-mxf4nvf4-e2m1-f32", "blackwell-mxf4nvf4-e2m1-f32-fours")  # MMA-Sim's rule, and tcgen05-model's
+SAME_AS_MXF4 = "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0"
 
 # Candidates that no operands of the unit tell apart, and why. All others are, pair by pair.
 TOGETHER: dict[str, dict[str, list[set[str]]]] = {
@@ -156,14 +162,22 @@ def test_a_unit_stands_for_one_instruction() -> None:
     assert found["hopper-wgmma-e4m3-f32"] == "wgmma.m64n8k32.f32.e4m3.e4m3"
     assert found["hopper-mma-tf32-f32"] == "mma.m16n8k8.f32.tf32.tf32"
     assert found["hopper-mma-e4m3xe5m2-f16"] == "mma.m16n8k32.f16.e4m3.e5m2"
-    # Every one of the program's instructions has a unit.
-    assert set(found.values()) == set(INSTRUCTIONS)
     assert len(set(found.values())) == len(found)
+    mx = {name: instruction_of(load_unit(name)).name for name in presets() if name.startswith("blackwell-mxf8f6f4-")}
+    assert len(set(mx.values())) == len(mx) == 25
+    assert mx["blackwell-mxf8f6f4-e4m3xe2m1-f32"] == "mma.m16n8k32.f32.e4m3.e2m1.mxf8f6f4.1x.ue8m0"
+    # Every one of the program's instructions has a unit; two of them are one instruction of the hardware.
+    found |= mx | {name: instruction_of(load_unit(name)).name for name in (*NVFP4[:1], "blackwell-mxf4-e2m1-f32")}
+    assert set(INSTRUCTIONS) - set(found.values()) == {SAME_AS_MXF4}
+    assert instruction_of(load_unit("blackwell-mxf4-e2m1-f32"), SAME_AS_MXF4).kind == "mxf4nvf4"
 
 
 def test_a_unit_that_no_gpu_has_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"unit mxfp8-e4m3-f32 \(e4m3 x e4m3 \+ f32, k 32\) is none of the instruct"):
-        instruction_of(load_unit("mxfp8-e4m3-f32"))
+    with pytest.raises(ValueError, match=r"\(e4m3fnuz x e4m3fnuz \+ f32, k 16\) is none of the instruct"):
+        instruction_of(load_unit("cdna3-mfma-e4m3fnuz-f32"))
+    e8m0 = r"\(e2m1 x e2m1 \+ f32, k 64, scales e8m0 of 16 and e8m0 of 16\) is none of the instructions"
+    with pytest.raises(ValueError, match=e8m0):
+        instruction_of(load_unit("blackwell-mxf4nvf4-e2m1-e8m0-f32"))
     with pytest.raises(ValueError, match="unknown instruction 'mma'; known: wgmma"):
         instruction_of(load_unit(WGMMA), "mma")
     with pytest.raises(
@@ -173,6 +187,52 @@ def test_a_unit_that_no_gpu_has_is_refused() -> None:
     renamed = changed(load_unit(WGMMA), {"unit": "mine"})
     assert instruction_of(renamed).name == "mma.m16n8k32.f32.e4m3.e4m3"
     assert instruction_of(renamed, "wgmma.m64n8k32.f32.e4m3.e4m3").switch
+
+
+@pytest.fixture(scope="module")
+def low_addend() -> Designed:
+    """Cases that tell the rules of NVFP4 apart."""
+    unit = load_unit(NVFP4[0])
+    return design_rule(instruction_of(unit), unit, BY_NAME["low-addend"], 1, quota=4)
+
+
+def test_the_cases_that_the_page_names_are_asked_first(low_addend: Designed) -> None:
+    rows = re.findall(r"^\| (\d+ \(.*?) \| (\w{8}) \| (.*?) \| (.*?) \| (\w{8}) \| (\w{8}) \|$", PAGE.read_text(), re.M)
+    assert len(rows) == 3
+    candidates = [Candidate(name, load_unit(name)) for name in NVFP4]
+    for (products, c, scale_a, scale_b, *codes), case in zip(rows, low_addend.cases, strict=False):
+        assert case.c == int(c, 16)
+        scales = [tuple(int(code, 16) for code in side.split()) for side in (scale_a, scale_b)]
+        assert [case.scale_a, case.scale_b] == scales
+        placed = {k: (case.a[k], case.b[k]) for k in range(64) if case.a[k] or case.b[k]}
+        named = re.findall(r"(\d+) \((\w), (\w)\)", products)
+        assert placed == {int(k): (int(x, 16), int(y, 16)) for k, x, y in named}
+        assert [answers(one, [case]) for one in candidates] == [(int(code, 16),) for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("truth", "left"),
+    [
+        pytest.param(NVFP4[0], "counts in max_exp", marks=pytest.mark.slow),
+        (NVFP4[1], "has no part in max_exp, beside sums of 4"),
+    ],
+)
+def test_the_rules_published_of_nvfp4_are_told_apart(
+    truth: str, left: str, low_addend: Designed, build: Build, tmp_path: Path
+) -> None:
+    # The program's own packing, each register read by the tables of the PTX ISA: from cases to a verdict.
+    unit = load_unit(NVFP4[0])
+    instruction = instruction_of(unit)
+    path, cases = written(tmp_path, Section(instruction, unit.name, low_addend.cases))
+    done = run_program(build.program, path, tmp_path / "r", f"as:{truth}", HWSIM_STANDIN_CAPABILITY="12.0")
+    assert done.returncode == 0, done.stderr
+    folder, _ = store(tmp_path, cases, read_results(tmp_path / "r", cases))
+    (captured,) = load(folder)
+    assert (captured.instruction, captured.cases) == (instruction, list(low_addend.cases))
+    judgement = judge(captured, unit, (BY_NAME["low-addend"],))
+    assert judgement.verdicts[0].survivors == [left]
+    assert judgement.right == judgement.of == len(low_addend.cases)
+    assert judgement.adopted == ({} if truth == unit.name else {"low-addend": left})
 
 
 @pytest.mark.parametrize("rule", QUESTIONS, ids=BY_NAME)
@@ -424,10 +484,11 @@ def test_a_file_that_is_not_written_whole_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_instructions_are_those_that_the_program_knows() -> None:
-    # 8 of wgmma, 8 of mma FP8, 7 others.
-    assert len(INSTRUCTIONS) == 28
-    assert INSTRUCTIONS["wgmma.m64n8k32.f16.e5m2.e4m3"].digits == (2, 4)
-    assert INSTRUCTIONS["mma.m16n8k4.f32.tf32.tf32"].digits == (8, 8)
+    assert list(INSTRUCTIONS) == PROGRAMS
+    assert INSTRUCTIONS["wgmma.m64n8k32.f16.e5m2.e4m3"].digits == {"a": 2, "b": 2, "c": 4, "d": 4}
+    assert INSTRUCTIONS["mma.m16n8k4.f32.tf32.tf32"].digits == {"a": 8, "b": 8, "c": 8, "d": 8}
+    mixed = INSTRUCTIONS["mma.m16n8k32.f32.e3m2.e2m1.mxf8f6f4.1x.ue8m0"]
+    assert mixed.digits == {"a": 2, "b": 1, "c": 8, "d": 8, "scale_a": 2, "scale_b": 2}
 
 
 UNIT = load_unit(WGMMA)
@@ -575,7 +636,7 @@ def test_the_page_asks_every_question() -> None:
 
 def test_every_instruction_was_captured() -> None:
     stored = load(H200)
-    assert sorted(one.instruction.name for one in stored) == sorted(INSTRUCTIONS)
+    assert sorted(one.instruction.name for one in stored) == sorted(HOPPER)
     assert {(len(one.codes), len(one.unstable)) for one in stored} == {(CASES, 0)}
     assert all(load_unit(name).evidence == "captured" for name in UNITS)
 
@@ -727,7 +788,7 @@ def test_mixed_up_files_are_named_by_line(files: tuple[Path, Path], tmp_path: Pa
     ("words", "message"),
     [
         (["cases", "hopper", "-o", "x"], "unknown unit 'hopper'"),
-        (["cases", "mxfp8-e4m3-f32", "-o", "x"], "is none of the instructions that can be captured"),
+        (["cases", "cdna3-mfma-e4m3fnuz-f32", "-o", "x"], "is none of the instructions that can be captured"),
         (["cases", CALLED, CALLED, "-o", "x"], f"{NAME} is asked for by more than one unit"),
         (["cases", CALLED, "-o", "x", "--instruction", "mma"], "unknown instruction 'mma'"),
         (["cases", CALLED], "Missing option"),

@@ -16,12 +16,15 @@ from patience import LIMIT
 from silicon.capture_program import (
     BITS,
     GOOD,
+    HOPPER,
     INSTRUCTIONS,
     ONE,
+    SCALED,
     SOURCE,
     WARNINGS,
     Build,
     Section,
+    Words,
     after_head,
     capture,
     case_file,
@@ -32,18 +35,28 @@ from silicon.capture_program import (
 from hwsim.explain.silicon.cases import read_cases
 from hwsim.explain.silicon.results import read_results
 
+FEW_SCALED = ["mma.m16n8k32.f32.e3m2.e2m1.mxf8f6f4.1x.ue8m0", SCALED[-1]]
 
+
+@pytest.mark.parametrize(
+    ("names", "capability", "differ"),
+    [
+        pytest.param(HOPPER, "9.0", 70, id="hopper"),
+        pytest.param(FEW_SCALED, "12.0", 13, id="few-scaled"),
+        pytest.param(SCALED, "12.1", 70, id="scaled", marks=pytest.mark.slow),
+    ],
+)
 def test_every_instruction_gives_what_the_model_gives(
-    build: Build, sections: dict[str, Section], tmp_path: Path
+    names: list[str], capability: str, differ: int, build: Build, sections: dict[str, Section], tmp_path: Path
 ) -> None:
-    cases = case_file(tmp_path / "cases", *(one.lines for one in sections.values()))
-    done = capture(build.program, cases, tmp_path / "results")
+    cases = case_file(tmp_path / "cases", *(sections[name].lines for name in names))
+    done = capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN_CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
-    wanted = [line for one in sections.values() for line in one.results]
+    wanted = [line for name in names for line in sections[name].results]
     assert after_head(tmp_path / "results") == [*wanted, "end"]
     # What is compared varies: no constant would do.
-    assert len({line.split()[-1] for line in wanted}) > 70
-    said = [f"{name}: 8 cases, each run twice: 8 stable, 0 unstable" for name in INSTRUCTIONS]
+    assert len({line.split()[-1] for line in wanted}) > differ
+    said = [f"{name}: 8 cases, each run twice: 8 stable, 0 unstable" for name in names]
     assert done.stderr.splitlines() == ["stand-in (no GPU)", *said]
 
 
@@ -73,15 +86,17 @@ def test_a_result_file_says_where_it_comes_from_and_is_read(
 @pytest.mark.parametrize(
     ("capability", "needed"),
     [
-        pytest.param("8.0", ["9.0", "8.9 or later", ""], marks=pytest.mark.slow),
-        ("8.9", ["9.0", "", ""]),
-        pytest.param("10.0", ["9.0", "", ""], marks=pytest.mark.slow),
+        pytest.param("8.0", ["9.0", "8.9 or later", "", "12.0 or 12.1"], marks=pytest.mark.slow),
+        ("8.9", ["9.0", "", "", "12.0 or 12.1"]),
+        pytest.param("10.0", ["9.0", "", "", "12.0 or 12.1"], marks=pytest.mark.slow),
+        pytest.param("12.0", ["9.0", "", "", ""], marks=pytest.mark.slow),
+        pytest.param("13.0", ["9.0", "", "", "12.0 or 12.1"], marks=pytest.mark.slow),
     ],
 )
 def test_what_the_gpu_lacks_is_skipped(
     capability: str, needed: list[str], build: Build, sections: dict[str, Section], tmp_path: Path
 ) -> None:
-    names = ["wgmma.m64n8k32.f32.e4m3.e4m3", "mma.m16n8k32.f32.e4m3.e4m3", "mma.m16n8k8.f32.bf16.bf16"]
+    names = ["wgmma.m64n8k32.f32.e4m3.e4m3", "mma.m16n8k32.f32.e4m3.e4m3", "mma.m16n8k8.f32.bf16.bf16", SCALED[0]]
     cases = case_file(tmp_path / "cases", *(sections[name].lines for name in names))
     done = capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN_CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
@@ -138,7 +153,7 @@ def test_operands_out_of_place_are_reported_and_not_believed(
 def test_a_failing_device_leaves_no_results(
     fault: str, message: str, build: Build, sections: dict[str, Section], tmp_path: Path
 ) -> None:
-    cases = case_file(tmp_path / "cases", *(sections[name].lines for name in INSTRUCTIONS[-2:]))
+    cases = case_file(tmp_path / "cases", *(sections[name].lines for name in HOPPER[-2:]))
     done = capture(build.program, cases, tmp_path / "results", fault)
     assert (done.returncode, done.stderr) == (3, f"stand-in (no GPU)\nerror: {message}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["cases"]
@@ -200,8 +215,16 @@ WGMMA = [
 ]
 
 
+MX = [
+    f"instruction {SCALED[0]}".replace("e4m3.e4m3", "e3m2.e2m1"),
+    "unit any",
+    "cases 1",
+    f"0 tag 64 {ONE} {'0c' * 64} {'2' * 64} 7f80 8182",
+]
+
+
 class Broken(NamedTuple):
-    """A line of the file of GOOD and WGMMA and what it becomes. where: the line that is named, if it is another."""
+    """A line of the file of GOOD, WGMMA and MX and what it becomes. where: the line that is named, if it is another."""
 
     line: int
     text: str
@@ -253,14 +276,24 @@ BROKEN = {
     "carriage-return": Broken(5, "unit any\r", "a line is ASCII text and ends with LF alone"),
     "not-ascii": Broken(2, "generator \u00e9", "a line is ASCII text and ends with LF alone"),
     "f16-addend": Broken(12, f"0 tag 32 {ONE} {'38' * 32} {'3c' * 32}", "c must have 4 digits, not '3f800000'"),
-    "after-the-end": Broken(13, "end\nend", "'end' must be the last line", 14),
+    "no-scales": Broken(16, f"0 tag 64 {ONE} {'0c' * 64} {'2' * 64}", "must be a case, 'ID TAG K C A B SA SB'"),
+    "fewer-scales": Broken(
+        16, f"0 tag 64 {ONE} {'0c' * 64} {'2' * 64} 7f 8182", "the scales of a must have 2 codes of 2 digits, which is"
+    ),
+    "wide-code": Broken(16, f"0 tag 64 {ONE} {'40' * 64} {'2' * 64} 7f80 8182", "a must be codes of 6 bits, not '40'"),
+    "scale-digits": Broken(
+        16,
+        f"0 tag 64 {ONE} {'0c' * 64} {'2' * 64} 7f80 818G",
+        "the scales of b must be lower-case hexadecimal digits, not '8G'",
+    ),
+    "after-the-end": Broken(17, "end\nend", "'end' must be the last line", 18),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_case_file_is_refused_with_its_line(name: str, build: Build, tmp_path: Path) -> None:
     broken = BROKEN[name]
-    cases = case_file(tmp_path / "cases", GOOD, WGMMA)
+    cases = case_file(tmp_path / "cases", GOOD, WGMMA, MX)
     assert capture(build.program, cases, tmp_path / "results", HWSIM_STANDIN="exit 0").returncode == 3  # it is read
     lines = cases.read_text().split("\n")
     lines[broken.line - 1] = broken.text
@@ -328,7 +361,9 @@ int main() {
                 std::printf("%s a %d %d %d\n", name, lane, place, a_word(lane, place));
             for (int place = 0; place < one.words() / 4; ++place)
                 std::printf("%s b %d %d %d\n", name, lane, place, b_word(lane, place));
+            std::printf("%s scales %d %d %d\n", name, lane, gives_scale_a(lane), gives_scale_b(lane));
         }
+        for (int k = 0; k < one.k; ++k) std::printf("%s bit %d %d\n", name, one.bit(one.a, k), one.bit(one.b, k));
     }
 }
 """
@@ -354,8 +389,8 @@ def packing(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[tup
 def places(k: int, bits: int, side: str, lane: int) -> list[tuple[int, int]]:
     """(row or column, k) of the elements a0, a1, ... or b0, b1, ... of a lane.
 
-    PTX ISA 9.0, "Matrix Fragments for mma.m16n8k4", "... mma.m16n8k8", "... mma.m16n8k16 with floating point type" and
-    "... mma.m16n8k32": the formulas for row and col.
+    PTX ISA 9.0, "Matrix Fragments for mma.m16n8k4", "... mma.m16n8k8", "... mma.m16n8k16 with floating point type",
+    "... mma.m16n8k32" and "... mma.m16n8k64": the formulas for row and col.
     """
     group, thread = lane >> 2, lane % 4
     if side == "b":
@@ -365,6 +400,7 @@ def places(k: int, bits: int, side: str, lane: int) -> list[tuple[int, int]]:
             (8, 16): [thread * 2 + (i & 1) for i in range(2)],
             (16, 16): [thread * 2 + (i & 1) + (8 if i >= 2 else 0) for i in range(4)],
             (32, 8): [thread * 4 + (i & 3) + (16 if i >= 4 else 0) for i in range(8)],
+            (64, 4): [thread * 8 + (i & 7) + (32 if i >= 8 else 0) for i in range(16)],
         }
         return [(group, at) for at in columns[k, bits]]
     rows = {
@@ -378,8 +414,16 @@ def places(k: int, bits: int, side: str, lane: int) -> list[tuple[int, int]]:
             (group if i < 4 or 8 <= i < 12 else group + 8, thread * 4 + (i & 3) + (16 if i >= 8 else 0))
             for i in range(16)
         ],
+        (64, 4): [
+            (group if i < 8 or 16 <= i < 24 else group + 8, thread * 8 + (i & 7) + (32 if i >= 16 else 0))
+            for i in range(32)
+        ],
     }
     return rows[k, bits]
+
+
+def container_bits(one: Words) -> int:
+    return 8 if one.kind == "mxf8f6f4" else BITS[one.a]
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
@@ -388,7 +432,7 @@ def test_registers_hold_every_k_where_the_ptx_isa_says(
     name: str, side: str, packing: dict[tuple[str, str], list[list[int]]]
 ) -> None:
     one = words(name)
-    bits = BITS[one.a]
+    bits = container_bits(one)
     held = {}
     for lane, place, word in packing[name, side]:
         held[lane, place] = [word * 32 // bits + at for at in range(32 // bits)]
@@ -405,6 +449,47 @@ def test_registers_hold_every_k_where_the_ptx_isa_says(
     assert {line: sorted(ks) for line, ks in seen.items()} == {
         line: list(range(one.k)) for line in range(16 if side == "a" else 8)
     }
+
+
+# Layouts of CUTLASS 4 (cute/atom, mma_traits_sm80.hpp and mma_traits_sm120.hpp), by k: of thread and value, shapes and
+# strides, to a place in a matrix of 16 rows of A, or 8 columns of B, for each k.
+CUTE = {
+    (32, "a"): (((4, 8), (4, 2, 2)), ((64, 1), (16, 8, 256))),
+    (32, "b"): (((4, 8), (4, 2)), ((32, 1), (8, 128))),
+    (64, "a"): (((4, 8), (8, 2, 2)), ((128, 1), (16, 8, 512))),
+    (64, "b"): (((4, 8), (8, 2)), ((64, 1), (8, 256))),
+    (0, "a"): (((2, 2, 8), (1,)), ((8, 0, 1), (0,))),  # scales
+    (0, "b"): (((4, 8), (1,)), ((0, 1), (0,))),
+}
+
+
+def cute(k: int, side: str, thread: int, value: int) -> int:
+    """Where a layout puts a thread's value: each mode is counted in its shape, the first digit fastest."""
+    place = 0
+    for index, shape, stride in zip((thread, value), *CUTE[k, side], strict=True):
+        for size, step in zip(shape, stride, strict=True):
+            index, digit = divmod(index, size)
+            place += digit * step
+        assert index == 0
+    return place
+
+
+@pytest.mark.parametrize("name", [FEW_SCALED[0], *SCALED[-3:]])
+def test_registers_hold_what_cutlass_puts_there(name: str, packing: dict[tuple[str, str], list[list[int]]]) -> None:
+    one = words(name)
+    each = 32 // container_bits(one)
+    for side, lines in (("a", 16), ("b", 8)):
+        for lane, place, word in packing[name, side]:
+            for at in range(each):
+                found = cute(one.k, side, lane, place * each + at)
+                assert found // lines == word * each + at
+        # Each line's scales come from one lane, of those that have them.
+        giving = [row[0] for row in packing[name, "scales"] if row[1 if side == "a" else 2]]
+        assert sorted(cute(0, side, lane, 0) for lane in giving) == list(range(lines))
+    # A byte has FP4 in the middle, and FP6 at the bottom.
+    shifts = [2 if one.kind == "mxf8f6f4" and fmt == "e2m1" else 0 for fmt in (one.a, one.b)]
+    bits = container_bits(one)
+    assert packing[name, "bit"] == [[k * bits + shift for shift in shifts] for k in range(one.k)]
 
 
 @pytest.mark.parametrize("name", [name for name in INSTRUCTIONS if name.startswith("wgmma.")])
@@ -453,8 +538,8 @@ MUTANTS = {
     ),
     "codes in a word from the top": (
         "cases.cpp",
-        "|= code << bit;",
-        "|= code << (32 - bits - static_cast<int>(bit));",
+        "|= codes[at] << bit % 32;",
+        "|= codes[at] << (32 - format.bits - bit % 32);",
         "",
     ),
     "one step of a chain for another": (
@@ -463,10 +548,59 @@ MUTANTS = {
         "&words.at(one.first)",
         "",
     ),
+    "scales of a from the other pair of lanes": (
+        "fragments.hpp",
+        "return lane % 4 / 2 == SCALE_PAIR_A;",
+        "return lane % 4 / 2 == 1 - SCALE_PAIR_A;",
+        "operands are out of place",
+    ),
+    "scales of a from one lane of each four": (
+        "fragments.hpp",
+        "return lane % 4 / 2 == SCALE_PAIR_A;",
+        "return lane % 4 == SCALE_PAIR_A;",
+        "rows or columns differ",
+    ),
+    "scales of b from the next lane": (
+        "fragments.hpp",
+        "return lane % 4 == SCALE_LANE_B;",
+        "return lane % 4 == SCALE_LANE_B + 1;",
+        "operands are out of place",
+    ),
+    "scales in a word from the top": (
+        "cases.hpp",
+        "(SCALE_BYTE + block) * 8",
+        "(3 - SCALE_BYTE - block) * 8",
+        "operands are out of place: k 0 of a must have scale 0",
+    ),
+    "scales of b for those of a": (
+        "standin.cpp",
+        "side == Side::a ? section.scale_a : section.scale_b",
+        "section.scale_b",
+        "operands are out of place: k 16 of a must have scale 1",
+    ),
+    "one scale for every step of a chain": (
+        "standin.cpp",
+        "static_cast<unsigned>(instruction.words()) + step);",
+        "static_cast<unsigned>(instruction.words()));",
+        "",
+    ),
+    "FP4 at the bottom of its byte": (
+        "instructions.hpp",
+        "(format.bits == 4 ? 2 : 0)",
+        "0",
+        "padding is not zero",
+    ),
+}
+OF_SCALES = [*MUTANTS][6:]
+# The objects that hold what a file says, where that is not the stand-in alone.
+CHANGED = {
+    "cases.cpp": ("cases",),
+    "cases.hpp": ("cases", "measure", "standin"),
+    "instructions.hpp": ("cases", "measure", "standin"),
 }
 
 
-@pytest.mark.parametrize("mutant", others_slow(MUTANTS, [*MUTANTS][1:2]))
+@pytest.mark.parametrize("mutant", others_slow(MUTANTS, ["lanes in another order", "scales of b from the next lane"]))
 def test_operands_that_are_packed_wrongly_show(
     mutant: str, build: Build, sections: dict[str, Section], tmp_path: Path
 ) -> None:
@@ -476,14 +610,17 @@ def test_operands_that_are_packed_wrongly_show(
     text = (folder / name).read_text()
     assert text.count(old) == 1
     (folder / name).write_text(text.replace(old, new))
-    changed = "cases" if name == "cases.cpp" else "standin"
-    objects = {**build.objects, changed: tmp_path / "changed.o"}
-    compile_one = [build.compiler, "-std=c++17", "-c", str(folder / f"{changed}.cpp"), "-o", str(objects[changed])]
-    subprocess.run(compile_one, check=True)
+    objects = dict(build.objects)
+    for changed in CHANGED.get(name, ("standin",)):
+        objects[changed] = tmp_path / f"{changed}.o"
+        compile_one = [build.compiler, "-std=c++17", "-c", str(folder / f"{changed}.cpp"), "-o", str(objects[changed])]
+        subprocess.run(compile_one, check=True)
     subprocess.run([build.compiler, "-o", tmp_path / "program", *objects.values()], check=True)
-    chosen = [sections["mma.m16n8k32.f32.e4m3.e4m3"], sections["wgmma.m64n8k32.f32.e4m3.e4m3"]]
+    hopper = ["mma.m16n8k32.f32.e4m3.e4m3", "wgmma.m64n8k32.f32.e4m3.e4m3"]
+    chosen = [sections[name] for name in (FEW_SCALED[::-1] if mutant in OF_SCALES else hopper)]
     cases = case_file(tmp_path / "cases", *(one.lines for one in chosen))
-    done = capture(tmp_path / "program", cases, tmp_path / "results")
+    capability = "12.0" if mutant in OF_SCALES else "9.0"
+    done = capture(tmp_path / "program", cases, tmp_path / "results", HWSIM_STANDIN_CAPABILITY=capability)
     if message:
         assert done.returncode != 0
         assert message in done.stderr

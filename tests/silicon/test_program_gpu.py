@@ -14,7 +14,9 @@ import pytest
 from patience import LIMIT, wait_until
 from silicon.capture_program import (
     GOOD,
+    HOPPER,
     INSTRUCTIONS,
+    SCALED,
     SHARED,
     SOURCE,
     WARNINGS,
@@ -46,20 +48,29 @@ def gpu_program(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ptx_of(name: str) -> str:
     """The PTX instruction that a name stands for."""
-    family, shape, d, a, b = name.split(".")
+    family, shape, d, a, b, *scaled = name.split(".")
     if family == "wgmma":
         return f"wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b} "
+    if scaled:
+        kind, blocks, scale = scaled
+        scaling = f"kind::{kind}.block_scale.scale_vec::{blocks.upper()}"
+        return f"mma.sync.aligned.{shape}.row.col.{scaling}.{d}.{a}.{b}.{d}.{scale} "
     return f"mma.sync.aligned.{shape}.row.col.{d}.{a}.{b}.{d} "
+
+
+def kernels_of(ptx: str) -> list[str]:
+    return re.split(r"^\.visible \.entry |^\.weak \.entry |^\.entry ", ptx, flags=re.MULTILINE)[1:]
 
 
 @pytest.mark.slow
 def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> None:
     ptx = (gpu_program.parent / "device.ptx").read_text()
     assert re.search(r"^\.target sm_90a$", ptx, re.MULTILINE)
-    # One kernel for each instruction, and its instruction alone.
-    kernels = re.split(r"^\.visible \.entry |^\.weak \.entry |^\.entry ", ptx, flags=re.MULTILINE)[1:]
+    # One kernel for each instruction, and its instruction alone; those that a Hopper GPU lacks trap.
+    kernels = kernels_of(ptx)
     found = [re.findall(r"\b(?:wgmma\.mma_async|mma)\.sync\.\S+ ", kernel) for kernel in kernels]
-    assert sorted(found) == sorted([ptx_of(name)] for name in INSTRUCTIONS)
+    assert sorted(found) == sorted([[ptx_of(name)] for name in HOPPER] + [[] for _ in SCALED])
+    assert sum("trap;" in kernel for kernel in kernels) == len(SCALED)
     for kernel in kernels:
         if "wgmma" in kernel:
             order = ("fence.proxy.async", "bar.sync", "wgmma.fence", "wgmma.mma_async", "wgmma.commit", "wgmma.wait")
@@ -69,16 +80,20 @@ def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> No
 
 @pytest.mark.slow
 def test_other_architectures_get_what_they_have(nvcc: str, tmp_path: Path) -> None:
-    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in (80, 89)]
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in (80, 89, "120a")]
     gpu_build(nvcc, *targets, "--keep", "--keep-dir", tmp_path, "-c", SOURCE / "device.cu", "-o", tmp_path / "device.o")
-    for number, lacking in ((80, ("wgmma.", "mma.m16n8k32.")), (89, ("wgmma.",))):
+    scaled = tuple(SCALED)
+    lacks = {80: ("wgmma.", "mma.m16n8k32.", *scaled), 89: ("wgmma.", *scaled), "120a": ("wgmma.",)}
+    for number, lacking in lacks.items():
         (path,) = tmp_path.glob(f"*compute_{number}.ptx")
         ptx = path.read_text()
         for name in INSTRUCTIONS:
             assert (ptx_of(name) in ptx) == (not name.startswith(lacking)), (number, name)
         # What it lacks traps, should it be asked for.
-        kernels = re.split(r"^\.visible \.entry |^\.weak \.entry |^\.entry ", ptx, flags=re.MULTILINE)[1:]
+        kernels = kernels_of(ptx)
         assert sum("trap;" in kernel for kernel in kernels) == sum(name.startswith(lacking) for name in INSTRUCTIONS)
+    # The selectors of the scales are what the registers are filled for.
+    assert set(re.findall(r"\{(\d), (\d)\}, %r\d+, \{(\d), (\d)\};", ptx)) == {("0", "0", "0", "0")}
 
 
 @pytest.mark.slow
@@ -156,7 +171,7 @@ def test_run_names_a_case_file_that_is_not_there(tools: Path, tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (2, f"error: {tmp_path}/cases: no such file, or it cannot be read\n")
 
 
-@pytest.mark.parametrize(("capability", "target"), [("9.0", "90a"), ("8.9", "89"), ("12.0", "120")])
+@pytest.mark.parametrize(("capability", "target"), [("9.0", "90a"), ("8.9", "89"), ("12.0", "120a")])
 @pytest.mark.parametrize("status", [0, 1])
 def test_run_builds_for_the_gpu_and_runs(
     capability: str, target: str, status: int, tools: Path, tmp_path: Path

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations, count, cycle, islice, product
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, count, cycle, islice, product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hwsim.base.errors import InputError
 from hwsim.base.files import contents, written
-from hwsim.cases.case import Case
+from hwsim.cases.bins.lowaddends import low_addend_rows, of_scaled_sums
+from hwsim.cases.case import Case, Rows, block_lengths
 from hwsim.cases.drawing import key_of
 from hwsim.cases.random_cases import draw
 from hwsim.explain.candidate import Candidate, results
@@ -94,14 +95,19 @@ class CheckedLines:
 
 
 FP8 = ("e4m3", "e5m2")
+SCALES = ("scale_a", "scale_b")
+NARROW = (*FP8, "e3m2", "e2m3", "e2m1")
+# Formats that PTX names otherwise.
+OWN_NAMES = {"ue8m0": "e8m0"}
 
 
 @dataclass(frozen=True)
 class GpuInstruction:
-    """One instruction, by the name that case files give it: FAMILY.mMnNkK.D.A.B.
+    """One instruction, by the name that case files give it: FAMILY.mMnNkK.D.A.B, then .KIND and .BLOCKSx.SCALE, if any.
 
     a, b, d: names of the formats of the factors and of addend and result. k: products of one instruction.
-    switch: whether the addend can be switched off.
+    switch: whether the addend can be switched off. kind: of PTX, where that is part of the name.
+    blocks: of k, each of which has a scale of a and one of b; 0 without scales. scale: the format of both.
     """
 
     family: str
@@ -109,10 +115,14 @@ class GpuInstruction:
     d: str
     a: str
     b: str
+    kind: str = ""
+    blocks: int = 0
+    scale: str = ""
 
     @property
     def name(self) -> str:
-        return f"{self.family}.{self.shape}.{self.d}.{self.a}.{self.b}"
+        scales = [f"{self.blocks}x", self.scale] if self.blocks else []
+        return ".".join([self.family, self.shape, self.d, self.a, self.b, *filter(None, [self.kind]), *scales])
 
     @property
     def k(self) -> int:
@@ -131,13 +141,39 @@ class GpuInstruction:
         return get_format(self.d)
 
     @property
-    def digits(self) -> tuple[int, int]:
-        """Hexadecimal digits of a factor's code, and of the addend's and the result's."""
-        return self.factors[0].container_bits // 4, self.accumulator.container_bits // 4
+    def scale_format(self) -> Format | None:
+        return get_format(OWN_NAMES.get(self.scale, self.scale)) if self.blocks else None
+
+    @property
+    def formats(self) -> dict[str, Format]:
+        """The formats of a case's operands, and of d, the result."""
+        scale = self.scale_format
+        operands = dict(zip("abcd", (*self.factors, self.accumulator, self.accumulator), strict=True))
+        return operands | ({"scale_a": scale, "scale_b": scale} if scale else {})
+
+    @property
+    def digits(self) -> dict[str, int]:
+        """Hexadecimal digits of a code of each of the formats."""
+        return {name: -(-fmt.container_bits // 4) for name, fmt in self.formats.items()}
+
+    def count(self, operand: str, k: int) -> int:
+        """The codes of an operand in a case of so many products."""
+        return 1 if operand in "cd" else k if operand in "ab" else k // self.k * self.blocks
 
 
 def _fp8(family: str, shape: str) -> list[GpuInstruction]:
     return [GpuInstruction(family, shape, d, a, b) for d, a, b in product(("f32", "f16"), FP8, FP8)]
+
+
+def _scaled(family: str, short: str, long: str) -> list[GpuInstruction]:
+    """The block-scaled instructions. short, long: the shapes of k 32 and k 64."""
+    return [
+        *(GpuInstruction(family, short, "f32", a, b, "mxf8f6f4", 1, "ue8m0") for a, b in product(NARROW, NARROW)),
+        *(
+            GpuInstruction(family, long, "f32", "e2m1", "e2m1", kind, blocks, scale)
+            for kind, blocks, scale in (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+        ),
+    ]
 
 
 INSTRUCTIONS = {
@@ -157,6 +193,7 @@ INSTRUCTIONS = {
         GpuInstruction("mma", "m16n8k8", "f32", "bf16", "bf16"),
         GpuInstruction("mma", "m16n8k8", "f32", "tf32", "tf32"),
         GpuInstruction("mma", "m16n8k4", "f32", "tf32", "tf32"),
+        *_scaled("mma", "m16n8k32", "m16n8k64"),
     )
 }
 
@@ -180,7 +217,7 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     if fitting:
         return fitting[0]
     operands, names = unit.operands, ", ".join(instruction.name for instruction in candidates)
-    wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}"
+    wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}{_scales(unit)}"
     raise InputError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
 
 
@@ -188,11 +225,23 @@ def _name(fmt: Format | None) -> str:
     return fmt.name if fmt else "nothing"
 
 
+def _scales(unit: Unit) -> str:
+    if unit.scale is None:
+        return ""
+    sides = zip((unit.scale.a, unit.scale.b), block_lengths(unit), strict=True)
+    return ", scales " + " and ".join(f"{side.format.name} of {length}" for side, length in sides)
+
+
 def fits(instruction: GpuInstruction, unit: Unit) -> bool:
-    """True if a unit has an instruction's formats and its k, so that it may describe the instruction's results."""
-    operands = unit.operands
+    """True if a unit has an instruction's formats, k and blocks: it may describe the instruction's results."""
+    operands, scale, scaled = unit.operands, unit.scale, instruction.scale_format
     return (
-        unit.scale is None
+        (
+            scaled is None
+            if scale is None
+            else (scale.a.format, scale.b.format) == (scaled, scaled)
+            and block_lengths(unit) == (instruction.k // instruction.blocks,) * 2
+        )
         and unit.promotion is None
         and (operands.a, operands.b) == instruction.factors
         and operands.addend == instruction.accumulator
@@ -206,18 +255,25 @@ class CaptureCase:
     """A dot product for a GPU to compute.
 
     tag: the rule that it was designed for, or its kind. a, b: codes of whole instructions. c: the addend's code;
-    None where the addend is switched off.
+    None where the addend is switched off. scale_a, scale_b: codes of the scales, block by block; empty without scales.
     """
 
     tag: str
     a: tuple[int, ...]
     b: tuple[int, ...]
     c: int | None
+    scale_a: tuple[int, ...] = ()
+    scale_b: tuple[int, ...] = ()
 
 
 def as_case(case: CaptureCase) -> Case:
     """The case that a unit computes; an addend that is switched off is +0."""
-    return Case(case.tag, case.a, case.b, case.c or 0)
+    return Case(case.tag, case.a, case.b, case.c or 0, case.scale_a, case.scale_b)
+
+
+def captured(tag: str, case: Case) -> CaptureCase:
+    """A case as a GPU takes it."""
+    return CaptureCase(tag, case.a, case.b, case.c, case.scale_a, case.scale_b)
 
 
 @dataclass(frozen=True)
@@ -258,10 +314,14 @@ def text_of(generator: str, seed: int, sections: Iterable[Section]) -> Iterator[
 
 
 def _line(instruction: GpuInstruction, index: int, case: CaptureCase) -> str:
-    factor, accumulator = instruction.digits
-    c = "-" if case.c is None else f"{case.c:0{accumulator}x}"
-    a, b = ("".join(f"{code:0{factor}x}" for code in codes) for codes in (case.a, case.b))
-    return f"{index} {case.tag} {len(case.a)} {c} {a} {b}\n"
+    c = "-" if case.c is None else _hex(case.c, instruction.digits["c"])
+    sides = ("a", "b", *SCALES)[: 4 if instruction.blocks else 2]
+    words = ["".join(_hex(code, instruction.digits[side]) for code in getattr(case, side)) for side in sides]
+    return " ".join([str(index), case.tag, str(len(case.a)), c, *words]) + "\n"
+
+
+def _hex(code: int, digits: int) -> str:
+    return f"{code:0{digits}x}"
 
 
 def write_cases(path: Path, generator: str, seed: int, sections: Sequence[Section]) -> str:
@@ -299,21 +359,25 @@ def _instruction(lines: CheckedLines) -> GpuInstruction:
 
 
 def _case(lines: CheckedLines, instruction: GpuInstruction, index: int) -> CaptureCase:
-    words = lines.next("a case").split(" ")
-    if len(words) != 6 or words[0] != str(index):
-        raise lines.error(f"must be case {index}: ID TAG K C A B")
-    _, tag, k, c, a, b = words
-    factor, accumulator = instruction.digits
+    words, shape = lines.next("a case").split(" "), "ID TAG K C A B" + (" SA SB" if instruction.blocks else "")
+    if len(words) != len(shape.split(" ")) or words[0] != str(index):
+        raise lines.error(f"must be case {index}: {shape}")
+    _, tag, k, c, *sides = words
     if not k.isascii() or not k.isdigit() or int(k) == 0 or int(k) % instruction.k:
         raise lines.error(f"K must be a multiple of {instruction.k}, not {k}")
     if c == "-" and not instruction.switch:
         raise lines.error(f"the addend of {instruction.name} cannot be switched off")
-    return CaptureCase(
-        tag=tag,
-        a=lines.codes("a", a, int(k), factor),
-        b=lines.codes("b", b, int(k), factor),
-        c=None if c == "-" else lines.codes("c", c, 1, accumulator)[0],
-    )
+    named = dict(zip(("a", "b", *SCALES), sides, strict=False)) | ({} if c == "-" else {"c": c})
+    codes = {name: _codes(lines, instruction, name, text, int(k)) for name, text in named.items()}
+    return CaptureCase(tag, codes["a"], codes["b"], *codes.get("c", (None,)), *(codes.get(x, ()) for x in SCALES))
+
+
+def _codes(lines: CheckedLines, instruction: GpuInstruction, name: str, text: str, k: int) -> tuple[int, ...]:
+    codes = lines.codes(name, text, instruction.count(name, k), instruction.digits[name])
+    bits = instruction.formats[name].container_bits
+    if wide := [code for code in codes if code >> bits]:
+        raise lines.error(f"{name} must be codes of {bits} bits, not {wide[0]:#x}")
+    return codes
 
 
 QUOTA = 24  # cases on which a pair of candidates differs, where there are so many; 16 are promised
@@ -404,6 +468,11 @@ def design_rule(
     pairs = list(combinations(range(len(among)), 2))
     search, kept, tried = PairSearch(pairs, quota), list[CaptureCase](), 0
     drawn = stimuli(instruction, unit, seed, rule.name, KINDS[rule.name], TIMES.get(rule.name, (1,)))
+    if rule.name == "low-addend" and of_scaled_sums(unit):
+        # Random ones hardly ever meet what tells the published rules apart.
+        laid = Rows(unit)
+        low_addend_rows(laid)
+        drawn = chain((captured(rule.name, case) for case in laid.cases.values()), drawn)
     for case, codes in _answered(drawn, among):
         wanted = search.need > 0 if tried < TRIES else (search.need > 0) & (search.need < quota)
         if not wanted.any():
@@ -413,7 +482,7 @@ def design_rule(
         kept += [case for _ in search.keep(codes)]
         if tried % AT_ONCE == 0:
             tick()
-    codes = _codes(among, kept)
+    codes = _answers(among, kept)
     apart = {(i, j): int((codes[:, i] != codes[:, j]).sum()) for i, j in pairs}
     return Designed(rule, among, tuple(kept), apart, tried)
 
@@ -424,10 +493,10 @@ def _answered(
     """The first stimuli, each with the results of all candidates: codes (1, candidates)."""
     for _ in range(0, MOST_TRIES, AT_ONCE):
         some = list(islice(drawn, AT_ONCE))
-        yield from zip(some, _codes(among, some)[:, None], strict=True)
+        yield from zip(some, _answers(among, some)[:, None], strict=True)
 
 
-def _codes(among: Sequence[Candidate], cases: Sequence[CaptureCase]) -> NDArray[np.int64]:
+def _answers(among: Sequence[Candidate], cases: Sequence[CaptureCase]) -> NDArray[np.int64]:
     """The results of candidates, codes (cases, candidates). A GPU takes whole instructions."""
     plain = [as_case(case) for case in cases]
     columns = [results(candidate, plain, whole=True) for candidate in among]
@@ -441,7 +510,7 @@ def stimuli(
     key = key_of(seed, instruction.name, unit.name, tag)
     for first, times in zip(count(0, AT_ONCE), cycle(instructions)):
         for case in draw(unit, key, first, AT_ONCE, times * instruction.k, kinds).cases():
-            yield CaptureCase(tag, case.a, case.b, case.c)
+            yield captured(tag, case)
 
 
 def fillers(instruction: GpuInstruction, unit: Unit, total: int, seed: int) -> Iterator[CaptureCase]:
@@ -452,7 +521,7 @@ def fillers(instruction: GpuInstruction, unit: Unit, total: int, seed: int) -> I
         drawn = stimuli(instruction, unit, seed, tag, kinds, instructions)
         for index, case in enumerate(islice(drawn, share)):
             off = instruction.switch and index % OFF == 0
-            yield CaptureCase(case.tag, case.a, case.b, None) if off else case
+            yield replace(case, c=None) if off else case
 
 
 def design(

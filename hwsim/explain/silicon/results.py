@@ -25,6 +25,7 @@ from hwsim.compute.profiling import GpuFacts, facts_of
 from hwsim.explain.candidate import changed
 from hwsim.explain.silicon.cases import (
     INSTRUCTIONS,
+    SCALES,
     CaptureCase,
     CaseFile,
     CheckedLines,
@@ -33,6 +34,7 @@ from hwsim.explain.silicon.cases import (
     as_case,
 )
 from hwsim.formats import codes_of
+from hwsim.formats.codes import container_dtype
 from hwsim.formats.yamlfile import read, validated
 from hwsim.quantize.tensors import members
 from hwsim.spec import Unit, load_unit
@@ -76,7 +78,7 @@ def result_lines(cases: CaseFile, facts: dict[str, str], results: Iterator[Secti
             continue
         yield f"results {len(captured.codes)}\n"
         for index, code in enumerate(captured.codes):
-            yield f"{index} {code:0{instruction.digits[1]}x}\n"
+            yield f"{index} {code:0{instruction.digits['d']}x}\n"
     yield "end\n"
 
 
@@ -116,7 +118,7 @@ def _section(lines: CheckedLines, section: Section) -> SectionResults:
         if words[0] != str(index):
             raise lines.error(f"must be result {index}, not {words[0][:20]}: results are missing, repeated or mixed up")
         for word in words[1:] if stable else words[2:]:
-            code = lines.codes("the result", word, 1, section.instruction.digits[1])[0]
+            code = lines.codes("the result", word, 1, section.instruction.digits["d"])[0]
         codes.append(code)
         if not stable:
             unstable.append(index)
@@ -191,18 +193,22 @@ def store(folder: Path, cases: CaseFile, results: ResultFile, replace: bool = Fa
 
 def _packed(results: SectionResults) -> bytes:
     """The arrays of an instruction: the codes of all cases, concatenated."""
-    section, (factor, accumulator) = results.section, results.section.instruction.digits
+    section = results.section
     tags = list(dict.fromkeys(case.tag for case in section.cases))
-    narrow, wide = np.dtype(f"uint{4 * factor}"), np.dtype(f"uint{4 * accumulator}")
+    types = {name: container_dtype(fmt) for name, fmt in section.instruction.formats.items()}
+    sides = {
+        side: np.array([code for case in section.cases for code in getattr(case, side)], dtype=types[side])
+        for side in ("a", "b", *SCALES)
+        if side in types
+    }
     arrays: dict[str, Any] = {
         "tags": np.array(tags),
         "tag": np.array([tags.index(case.tag) for case in section.cases], dtype=np.uint8),
         "k": np.array([len(case.a) for case in section.cases], dtype=np.uint16),
-        "a": np.array([code for case in section.cases for code in case.a], dtype=narrow),
-        "b": np.array([code for case in section.cases for code in case.b], dtype=narrow),
-        "c": np.array([case.c or 0 for case in section.cases], dtype=wide),
+        **sides,
+        "c": np.array([case.c or 0 for case in section.cases], dtype=types["c"]),
         "c_off": np.array([case.c is None for case in section.cases]),
-        "d": np.array(results.codes, dtype=wide),
+        "d": np.array(results.codes, dtype=types["d"]),
         "unstable": np.array(results.unstable, dtype=np.uint32),
     }
     return npz(arrays, compressed=True)
@@ -278,21 +284,29 @@ def _load(path: Path, name: str, entry: _Entry) -> Captured:
     data = contents(file)
     if hashlib.sha256(data).hexdigest() != entry.sha256:
         raise InputError(f"{file} is not the file that was imported: its sha256 is not the manifest's")
-    arrays = dict(zip(COLUMNS, members(file, COLUMNS, data), strict=True))
-    if (wrong := _wrong(arrays, INSTRUCTIONS[name])) is not None:
+    instruction = INSTRUCTIONS[name]
+    columns = (*COLUMNS, *(SCALES if instruction.blocks else ()))
+    arrays = dict(zip(columns, members(file, columns, data), strict=True))
+    if (wrong := _wrong(arrays, instruction)) is not None:
         raise InputError(f"{file}: {wrong}, which `hwsim capture import` writes no file with")
-    tags = arrays["tags"].tolist()
-    a, b, d = (arrays[key].tolist() for key in "abd")
-    ends = list(accumulate(arrays["k"].tolist()))
-    columns = zip(
-        *(arrays["tag"].tolist(), [0, *ends[:-1]], ends, arrays["c"].tolist(), arrays["c_off"].tolist()),
-        strict=True,
-    )
+    tags, lengths = arrays["tags"].tolist(), arrays["k"].tolist()
+    sides = [_cut(arrays, instruction, side, lengths) for side in ("a", "b", *SCALES)]
+    c = [None if off else code for code, off in zip(arrays["c"].tolist(), arrays["c_off"].tolist(), strict=True)]
     cases = [
-        CaptureCase(tags[tag], tuple(a[first:end]), tuple(b[first:end]), None if off else c)
-        for tag, first, end, c, off in columns
+        CaptureCase(tags[tag], a, b, addend, scale_a, scale_b)
+        for tag, addend, a, b, scale_a, scale_b in zip(arrays["tag"].tolist(), c, *sides, strict=True)
     ]
-    return Captured(INSTRUCTIONS[name], entry.unit, cases, d, frozenset(arrays["unstable"].tolist()))
+    return Captured(instruction, entry.unit, cases, arrays["d"].tolist(), frozenset(arrays["unstable"].tolist()))
+
+
+def _cut(
+    arrays: dict[str, NDArray[Any]], instruction: GpuInstruction, side: str, lengths: Sequence[int]
+) -> list[tuple[int, ...]]:
+    """One operand's codes, case by case. lengths: the products of each case."""
+    if side not in arrays:
+        return [()] * len(lengths)
+    codes, ends = arrays[side].tolist(), list(accumulate(instruction.count(side, k) for k in lengths))
+    return [tuple(codes[first:end]) for first, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _wrong(arrays: dict[str, NDArray[Any]], instruction: GpuInstruction) -> str | None:
@@ -302,14 +316,14 @@ def _wrong(arrays: dict[str, NDArray[Any]], instruction: GpuInstruction) -> str 
         if array.ndim != 1 or array.dtype.kind != kind:
             return f"{name} is an array of {array.dtype}, shape {array.shape}"
     count, terms = len(arrays["d"]), int(arrays["k"].sum())
-    for name in ("tag", "k", "c", "c_off", "a", "b"):
-        if len(arrays[name]) != (wanted := terms if name in "ab" else count):
+    parts = {name: instruction.count(name, terms) for name in ("a", "b", *SCALES) if name in arrays}
+    for name in ("tag", "k", "c", "c_off", *parts):
+        if len(arrays[name]) != (wanted := parts.get(name, count)):
             return f"{name} has {len(arrays[name])} elements, not {wanted}"
     if count and not (arrays["k"].min() > 0 and (arrays["k"] % instruction.k == 0).all()):
         return f"k is no multiple of {instruction.k}"
-    bits = [4 * digits for digits in instruction.digits]
-    most = {"tag": len(arrays["tags"]), "unstable": count, "a": 1 << bits[0], "b": 1 << bits[0]}
-    for name, end in {**most, "c": 1 << bits[1], "d": 1 << bits[1]}.items():
+    most = {name: 1 << fmt.container_bits for name, fmt in instruction.formats.items()}
+    for name, end in {"tag": len(arrays["tags"]), "unstable": count, **most}.items():
         if len(arrays[name]) and int(arrays[name].max()) >= end:
             return f"{name} holds {int(arrays[name].max())}"
     return None
