@@ -106,9 +106,8 @@ void append_codes(const Lines& lines, const Instruction& instruction, const Form
         if (instruction.tf32 && (codes[at] & TF32_IGNORED))
             lines.fail(std::string(what) + " must be binary32 codes whose low 13 bits are zero, not " +
                        quoted(text.substr(at * 8, 8)));
-        const int bit = instruction.bit(format, static_cast<int>(at % width));
         const std::size_t row = first + at / width * static_cast<std::size_t>(instruction.words());
-        words[row + static_cast<std::size_t>(bit) / 32] |= codes[at] << bit % 32;
+        put_code(&words[row], instruction.bit(format, static_cast<int>(at % width)), format, codes[at]);
     }
 }
 
@@ -130,7 +129,7 @@ void read_case(const Lines& lines, std::string_view line, std::uint64_t id, Sect
     for (int i = 0; i < wanted; ++i) {
         const std::size_t end = i < wanted - 1 ? line.find(' ', at) : line.size();
         if (end == std::string_view::npos || end == at)
-            lines.fail(instruction.blocks ? "must be a case, 'ID TAG K C A B SA SB'" : "must be a case, 'ID TAG K C A B'");
+            lines.fail(std::string("must be a case, 'ID TAG K C A B") + (instruction.blocks ? " SA SB'" : "'"));
         word[i] = line.substr(at, end - at);
         at = end + 1;
     }
@@ -145,9 +144,10 @@ void read_case(const Lines& lines, std::string_view line, std::uint64_t id, Sect
     one.addend = word[3] != "-";
     if (one.addend) {
         if (word[3].size() != static_cast<std::size_t>(instruction.result.digits()))
-            lines.fail("c must have " + std::to_string(instruction.result.digits()) + " digits, not " + quoted(word[3]));
+            lines.fail("c must have " + std::to_string(instruction.result.digits()) + " digits, not " +
+                       quoted(word[3]));
         one.c = hexadecimal(lines, "c", word[3]);
-    } else if (instruction.family != Family::wgmma) {
+    } else if (!instruction.can_switch()) {
         lines.fail("the addend of " + std::string(instruction.name) + " cannot be switched off");
     }
     append_codes(lines, instruction, instruction.a, "a", word[4], *k, section.a);

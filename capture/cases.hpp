@@ -48,6 +48,12 @@ struct CaseFile {
     std::vector<Section> sections;
 };
 
+// Put a code into words, from a bit on.
+inline void put_code(std::uint32_t* words, int bit, const Format& format, std::uint32_t code) {
+    words[bit / 32] |= code << bit % 32;
+    if (bit % 32 + format.bits > 32) words[bit / 32 + 1] |= code >> (32 - bit % 32);
+}
+
 // CRC-32, as of gzip and PNG (polynomial 0xedb88320, reflected), in 8 hexadecimal digits.
 std::string checksum(std::string_view bytes);
 

@@ -42,60 +42,12 @@ class Array {
     std::size_t bytes_;
 };
 
-struct Launcher {
-    std::string_view name;
-    void (*kernel)(Batch);
-};
-
-template <typename Op>
-constexpr Launcher launcher() {
-    return {Op::NAME, run_cases<Op>};
-}
-
-constexpr Launcher LAUNCHERS[] = {
-    launcher<WgmmaF32E4m3E4m3>(),
-    launcher<WgmmaF32E4m3E5m2>(),
-    launcher<WgmmaF32E5m2E4m3>(),
-    launcher<WgmmaF32E5m2E5m2>(),
-    launcher<WgmmaF16E4m3E4m3>(),
-    launcher<WgmmaF16E4m3E5m2>(),
-    launcher<WgmmaF16E5m2E4m3>(),
-    launcher<WgmmaF16E5m2E5m2>(),
-    launcher<WgmmaF32F16>(),
-    launcher<WgmmaF16F16>(),
-    launcher<WgmmaF32Bf16>(),
-    launcher<WgmmaF32Tf32>(),
-    launcher<MmaF32E4m3E4m3>(),
-    launcher<MmaF32E4m3E5m2>(),
-    launcher<MmaF32E5m2E4m3>(),
-    launcher<MmaF32E5m2E5m2>(),
-    launcher<MmaF16E4m3E4m3>(),
-    launcher<MmaF16E4m3E5m2>(),
-    launcher<MmaF16E5m2E4m3>(),
-    launcher<MmaF16E5m2E5m2>(),
-    launcher<MmaF32F16K16>(),
-    launcher<MmaF32F16K8>(),
-    launcher<MmaF16F16K16>(),
-    launcher<MmaF16F16K8>(),
-    launcher<MmaF32Bf16K16>(),
-    launcher<MmaF32Bf16K8>(),
-    launcher<MmaF32Tf32K8>(),
-    launcher<MmaF32Tf32K4>(),
-#define CAPTURE_MXF8F6F4(A, B, FORMATS, FORMAT_A, FORMAT_B) launcher<Mxf8f6f4##A##B>(),
-    CAPTURE_NARROW_PAIRS(CAPTURE_MXF8F6F4)
-#undef CAPTURE_MXF8F6F4
-    launcher<Mxf4>(),
-    launcher<Mxf4nvf4Ue8m0>(),
-    launcher<Mxf4nvf4Ue4m3>(),
-};
-
-constexpr bool launchers_match() {
-    if (sizeof LAUNCHERS / sizeof *LAUNCHERS != INSTRUCTION_COUNT) return false;
-    for (std::size_t i = 0; i < INSTRUCTION_COUNT; ++i)
-        if (LAUNCHERS[i].name != INSTRUCTIONS[i].name) return false;
+constexpr bool every_instruction_has_a_kernel() {
+    for (const Instruction& one : INSTRUCTIONS)
+        if (!kernel_of(one)) return false;
     return true;
 }
-static_assert(launchers_match(), "LAUNCHERS must be in the order of INSTRUCTIONS");
+static_assert(every_instruction_has_a_kernel());
 
 std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
 
@@ -135,10 +87,10 @@ class Gpu : public Device {
         const Array<Case> cases(section.cases);
         const Array<std::uint32_t> a(section.a), b(section.b), scale_a(section.scale_a), scale_b(section.scale_b);
         const Array<Seen> found(seen);
-        const std::uint64_t count = section.cases.size();
-        const Batch batch{cases.get(),   a.get(),     b.get(), scale_a.get(),
-                          scale_b.get(), found.get(), count,   order_step(order, count)};
-        launch(section, order, batch);
+        const Batch batch = batch_of(section, order, cases.get(), a.get(), b.get(), scale_a.get(),
+                                     scale_b.get(), found.get());
+        const Grid grid = grid_of(section, order, processors_);
+        kernel_of(*section.instruction)<<<grid.blocks, grid.threads>>>(batch);
         CHECK(cudaGetLastError());
         CHECK(cudaDeviceSynchronize());
         found.copy_to(seen);
@@ -146,17 +98,6 @@ class Gpu : public Device {
     }
 
   private:
-    // A worker is a warp for mma and a warpgroup for wgmma. given: blocks of 4 warps either way, and a worker a case.
-    // shuffled: a block of one worker for every multiprocessor.
-    void launch(const Section& section, Order order, const Batch& batch) const {
-        const bool group = section.instruction->family == Family::wgmma;
-        const std::uint64_t workers_in_block = group || order == Order::shuffled ? 1 : 4;
-        const unsigned threads = group || order == Order::given ? 128 : 32;
-        const std::uint64_t needed = (batch.count + workers_in_block - 1) / workers_in_block;
-        const std::uint64_t blocks = order == Order::given ? needed : std::min<std::uint64_t>(needed, processors_);
-        LAUNCHERS[section.instruction - INSTRUCTIONS].kernel<<<static_cast<unsigned>(blocks), threads>>>(batch);
-    }
-
     unsigned processors_;
     Facts facts_;
 };

@@ -42,6 +42,38 @@ inline std::uint64_t order_step(Order order, std::uint64_t count) {
     return step;
 }
 
+// The cases of a run, in device memory. Slot s of `count` holds case s * step % count. descriptor: the instruction
+// descriptor of tcgen05. mask: of the bits of a word that a result fills.
+struct Batch {
+    const Case* cases;
+    const std::uint32_t *a, *b, *scale_a, *scale_b;
+    Seen* seen;
+    std::uint64_t count, step;
+    std::uint32_t descriptor, mask;
+};
+
+inline Batch batch_of(const Section& section, Order order, const Case* cases, const std::uint32_t* a,
+                      const std::uint32_t* b, const std::uint32_t* scale_a, const std::uint32_t* scale_b, Seen* seen) {
+    const std::uint64_t count = section.cases.size();
+    const Instruction& instruction = *section.instruction;
+    return {cases, a, b, scale_a, scale_b, seen, count, order_step(order, count), instruction_descriptor(instruction),
+            instruction.result.bits == 16 ? 0xffffu : ~0u};
+}
+
+// A worker is a warp for mma, and four for wgmma and tcgen05. given: blocks of 4 warps either way, and a worker a case.
+// shuffled: a block of one worker for every multiprocessor.
+struct Grid {
+    unsigned blocks, threads;
+};
+
+inline Grid grid_of(const Section& section, Order order, unsigned processors) {
+    const bool group = section.instruction->family != Family::mma;
+    const std::uint64_t workers_in_block = group || order == Order::shuffled ? 1 : 4;
+    const std::uint64_t needed = (section.cases.size() + workers_in_block - 1) / workers_in_block;
+    const std::uint64_t blocks = order == Order::given || needed < processors ? needed : processors;
+    return {static_cast<unsigned>(blocks), group || order == Order::given ? 128u : 32u};
+}
+
 class Device {
   public:
     virtual ~Device() = default;

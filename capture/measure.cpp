@@ -1,7 +1,6 @@
 #include "measure.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace capture {
 namespace {
@@ -13,17 +12,19 @@ struct Placement {
     std::vector<std::string> meaning;
 };
 
-// A 1 among zeros in a, and one in b: their product is 1 where both are at the same k and else 0, whatever the unit's
-// rounding. What is left unseen is a misplacement that a and b share. Then, with another power of two as the scale of
-// each block of one side, the product at each k is its block's.
+// A 1 at one k among zeros in a meets a 1 at the same k among zeros in b, and then nothing: zero there among ones in b.
+// The results are 1 and 0, whatever the unit's rounding. What is left unseen is a misplacement that a and b share.
+// With another power of two as the scale of each block of one side, the product at each k is its block's.
 Placement placement_of(const Section& section) {
     const Instruction& instruction = *section.instruction;
     Placement placement{{&instruction, section.unit, {}, {}, {}, {}, {}}, {}, {}};
     Section& cases = placement.section;
-    const auto append = [&](std::vector<std::uint32_t>& codes, const Format& format, int at) {
-        const int bit = instruction.bit(format, at), words = instruction.words();
-        codes.resize(codes.size() + static_cast<std::size_t>(words), 0);
-        codes[codes.size() - static_cast<std::size_t>(words - bit / 32)] = format.one << bit % 32;
+    // Ones where `at` is, or everywhere else.
+    const auto append = [&](std::vector<std::uint32_t>& codes, const Format& format, int at, bool there) {
+        const std::size_t first = codes.size();
+        codes.resize(first + static_cast<std::size_t>(instruction.words()), 0);
+        for (int k = 0; k < instruction.k; ++k)
+            if ((k == at) == there) put_code(&codes[first], instruction.bit(format, k), format, format.one);
     };
     // next: how many powers of two are from one block's scale to the next one's.
     const auto append_scales = [&](std::vector<std::uint32_t>& scales, unsigned next) {
@@ -32,28 +33,25 @@ Placement placement_of(const Section& section) {
             scales.back() = with_scale(scales.back(), static_cast<int>(block),
                                        instruction.scale.one + block * next * instruction.scale.next);
     };
-    const auto add = [&](int i, int j, unsigned next_a, unsigned next_b, std::uint32_t wanted, std::string meaning) {
+    const auto add = [&](int k, bool there, unsigned next_a, unsigned next_b, std::uint32_t wanted, const char* must) {
         cases.cases.push_back({static_cast<std::uint32_t>(cases.a.size()), 1, 0, 1});
-        append(cases.a, instruction.a, i);
-        append(cases.b, instruction.b, j);
+        append(cases.a, instruction.a, k, true);
+        append(cases.b, instruction.b, k, there);
         if (instruction.blocks) {
             append_scales(cases.scale_a, next_a);
             append_scales(cases.scale_b, next_b);
         }
         placement.wanted.push_back(wanted);
-        placement.meaning.push_back(std::move(meaning));
+        placement.meaning.push_back("k " + std::to_string(k) + " of " + must);
     };
-    for (int i = 0; i < instruction.k; ++i)
-        for (int j = 0; j < instruction.k; ++j)
-            add(i, j, 0, 0, i == j ? instruction.result.one : 0,
-                "a 1 at k " + std::to_string(i) + " of a and one at k " + std::to_string(j) + " of b must " +
-                    (i == j ? "" : "not ") + "meet");
-    for (const bool of_b : {false, true}) {
-        for (int i = 0; instruction.blocks && i < instruction.k; ++i) {
-            const int block = i / (instruction.k / instruction.blocks);
-            add(i, i, !of_b, of_b, instruction.result.one + (static_cast<std::uint32_t>(block) << 23),
-                std::string("k ") + std::to_string(i) + (of_b ? " of b" : " of a") + " must have scale " +
-                    std::to_string(block));
+    for (int k = 0; k < instruction.k; ++k) {
+        add(k, true, 0, 0, instruction.result.one, "a must meet that of b");
+        add(k, false, 0, 0, 0, "a must meet no other of b");
+        if (instruction.blocks) {
+            const auto block = static_cast<std::uint32_t>(k / (instruction.k / instruction.blocks));
+            const std::uint32_t scaled = instruction.result.one + (block << 23);
+            add(k, true, 1, 0, scaled, "a must have the scale of its block");
+            add(k, true, 0, 1, scaled, "b must have the scale of its block");
         }
     }
     return placement;

@@ -1,8 +1,9 @@
 // A device layer for rehearsals on a machine without a GPU: the shell command in HWSIM_STANDIN gives the results.
 //
 // The command reads batches and answers each when it has read all of it: a line `run ORDER INSTRUCTION UNIT COUNT`,
-// then COUNT lines `K C A B`, or `K C A B SA SB`, as case files have them. It answers a line for every case: the code of the result, or two
-// codes, which are of elements of the tile that differ. Operands go through the packing that a GPU needs, and back.
+// then COUNT lines `K C A B`, or `K C A B SA SB`, as case files have them. It answers a line for every case: the code
+// of the result, or two codes, which are of elements of the tile that differ. The operands are those that the kernels
+// give their instructions, found where a GPU would look for them (emulated.hpp).
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +12,8 @@
 #include <cstdlib>
 
 #include "device.hpp"
-#include "fragments.hpp"
-#include "layout.hpp"
+#include "emulated.hpp"
+#include "kernels.cuh"
 
 namespace capture {
 namespace {
@@ -23,53 +24,27 @@ std::string hexadecimal(std::uint32_t code, int digits) {
     return text;
 }
 
-// The codes of one instruction, packed as for a GPU and found again as a GPU does.
-Words through_fragments(const Instruction& instruction, Side side, const std::uint32_t* row) {
-    Words packed;
-    if (instruction.family == Family::wgmma) {
-        const int lines = side == Side::a ? 64 : 8;
-        packed.resize(static_cast<std::size_t>(lines * ROW_WORDS));
-        for (int line = 0; line < lines; ++line)
-            for (int word = 0; word < ROW_WORDS; ++word)
-                packed.at(static_cast<std::size_t>(core_word(line, word))) = row[word];
-        return wgmma_codes(instruction, side, descriptor(0), packed);
-    }
-    for (int lane = 0; lane < 32; ++lane)
-        for (int place = 0; place < register_count(instruction, side); ++place)
-            packed.push_back(row[side == Side::a ? a_word(lane, place) : b_word(lane, place)]);
-    return mma_codes(instruction, side, packed);
-}
-
-std::string codes_text(const Section& section, const Case& one, Side side) {
-    const Instruction& instruction = *section.instruction;
-    const Words& words = side == Side::a ? section.a : section.b;
+std::string codes_text(const Words& codes, int digits) {
     std::string text;
-    for (std::uint32_t step = 0; step < one.steps; ++step) {
-        const std::size_t at = one.first + std::size_t{step} * static_cast<std::size_t>(instruction.words());
-        for (const std::uint32_t code : through_fragments(instruction, side, &words.at(at)))
-            text += hexadecimal(code, (side == Side::a ? instruction.a : instruction.b).digits());
-    }
+    for (const std::uint32_t code : codes) text += hexadecimal(code, digits);
     return text;
 }
 
-// The scales of one side, put into the lanes' registers as for a GPU and found again as a GPU does.
-std::string scales_text(const Section& section, const Case& one, Side side) {
-    const Instruction& instruction = *section.instruction;
-    const Words& words = side == Side::a ? section.scale_a : section.scale_b;
-    std::string text;
-    for (std::uint32_t step = 0; step < one.steps; ++step) {
-        const std::uint32_t word = words.at(one.first / static_cast<unsigned>(instruction.words()) + step);
-        Words registers;
-        for (int lane = 0; lane < 32; ++lane)
-            registers.push_back((side == Side::a ? gives_scale_a(lane) : gives_scale_b(lane))
-                                    ? word
-                                    : no_scales(instruction.scale));
-        const int threads = side == Side::a ? SCALE_PAIR_A : SCALE_LANE_B;
-        for (const std::uint32_t code : mma_scales(instruction, side, SCALE_BYTE, threads, registers))
-            text += hexadecimal(code, 2);
+// A case as the kernel's instructions found it.
+std::string asked_text(const Instruction& instruction, const emulated::Asked& one) {
+    std::string a, b, scale_a, scale_b;
+    for (const emulated::Step& step : one.steps) {
+        a += codes_text(step.a, instruction.a.digits());
+        b += codes_text(step.b, instruction.b.digits());
+        scale_a += codes_text(step.scale_a, 2);
+        scale_b += codes_text(step.scale_b, 2);
     }
-    return text;
+    return std::to_string(one.steps.size() * static_cast<std::size_t>(instruction.k)) + " " +
+           (one.addend ? hexadecimal(one.c, instruction.result.digits()) : "-") + " " + a + " " + b +
+           (instruction.blocks ? " " + scale_a + " " + scale_b : "") + "\n";
 }
+
+constexpr unsigned PROCESSORS = 3;
 
 class StandIn : public Device {
   public:
@@ -104,23 +79,19 @@ class StandIn : public Device {
     const Facts& facts() const override { return facts_; }
 
     std::vector<Seen> run(const Section& section, Order order) override {
+        const Instruction& instruction = *section.instruction;
         const std::uint64_t count = section.cases.size(), step = order_step(order, count);
-        const int digits = section.instruction->result.digits();
+        std::vector<Seen> seen(count);
+        const Batch batch = batch_of(section, order, section.cases.data(), section.a.data(), section.b.data(),
+                                     section.scale_a.data(), section.scale_b.data(), seen.data());
+        const std::vector<emulated::Asked> all =
+            emulated::run(kernel_of(instruction), instruction, batch, grid_of(section, order, PROCESSORS));
         std::string asked = std::string("run ") + (order == Order::given ? "given " : "shuffled ") +
-                            std::string(section.instruction->name) + " " + section.unit + " " + std::to_string(count) +
-                            "\n";
-        for (std::uint64_t slot = 0; slot < count; ++slot) {
-            const Case& one = section.cases.at(slot * step % count);
-            asked += std::to_string(one.steps * static_cast<unsigned>(section.instruction->k)) + " " +
-                     (one.addend ? hexadecimal(one.c, digits) : "-") + " " + codes_text(section, one, Side::a) + " " +
-                     codes_text(section, one, Side::b);
-            if (section.instruction->blocks)
-                asked += " " + scales_text(section, one, Side::a) + " " + scales_text(section, one, Side::b);
-            asked += "\n";
-        }
+                            std::string(instruction.name) + " " + section.unit + " " + std::to_string(count) + "\n";
+        for (std::uint64_t slot = 0; slot < count; ++slot)
+            asked += asked_text(instruction, all.at(slot * step % count));
         if (std::fwrite(asked.data(), 1, asked.size(), to_) != asked.size() || std::fflush(to_))
             throw DeviceError("the stand-in no longer reads");
-        std::vector<Seen> seen(count);
         for (std::uint64_t slot = 0; slot < count; ++slot) seen.at(slot * step % count) = answer();
         return seen;
     }

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "capture"
 STANDIN = Path(__file__).with_name("standin.py")
 SHARED = ("main", "cases", "results", "measure")  # files of both builds
-OBJECTS = (*SHARED, "standin", "layout")
+OBJECTS = (*SHARED, "standin", "emulated", "layout")
 PROGRAM = "program"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
@@ -44,15 +44,32 @@ HOPPER = [
     "mma.m16n8k8.f32.tf32.tf32",
     "mma.m16n8k4.f32.tf32.tf32",
 ]
-SCALED = [
-    *(f"mma.m16n8k32.f32.{a}.{b}.mxf8f6f4.1x.ue8m0" for a in NARROW for b in NARROW),
+PAIRS = [(a, b) for a in NARROW for b in NARROW]
+GEFORCE = [
+    *(f"mma.m16n8k32.{d}.{a}.{b}" for a, b in PAIRS if f"{a}.{b}" not in FP8_PAIRS for d in ("f32", "f16")),
+    *(f"mma.m16n8k32.f32.{a}.{b}.mxf8f6f4.1x.ue8m0" for a, b in PAIRS),
     "mma.m16n8k64.f32.e2m1.e2m1.mxf4.2x.ue8m0",
     "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0",
     "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3",
 ]
-INSTRUCTIONS = [*HOPPER, *SCALED]
+TCGEN05 = [
+    "tcgen05.m128n16k16.f32.f16.f16",
+    "tcgen05.m128n16k16.f16.f16.f16",
+    "tcgen05.m128n16k16.f32.bf16.bf16",
+    "tcgen05.m128n16k8.f32.tf32.tf32",
+    *(f"tcgen05.m128n16k32.s32.{a}.{b}" for a in ("s8", "u8") for b in ("s8", "u8")),
+    *(f"tcgen05.m128n16k32.{d}.{a}.{b}" for a, b in PAIRS for d in ("f32", "f16")),
+    *(f"tcgen05.m128n16k32.f32.{a}.{b}.mxf8f6f4.1x.ue8m0" for a, b in PAIRS),
+    "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4.2x.ue8m0",
+    "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0",
+    "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue8m0",
+    "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3",
+]
+INSTRUCTIONS = [*HOPPER, *GEFORCE, *TCGEN05]
 BITS = {"e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "ue8m0": 8, "ue4m3": 7}
-BITS |= {"e3m2": 6, "e2m3": 6, "e2m1": 4}
+BITS |= {"e3m2": 6, "e2m3": 6, "e2m1": 4, "s8": 8, "u8": 8, "s32": 32}
+# The formats that PTX names otherwise.
+OWN_NAMES = {"ue8m0": "e8m0", "s8": "int8", "u8": "uint8", "s32": "i32"}
 
 
 class Words(NamedTuple):
@@ -144,16 +161,20 @@ def unit_file(folder: Path, name: str) -> Path:
     """
     one = words(name)
     path = folder / f"{name}.yaml"
-    length, scale = one.k // max(1, one.blocks), one.scale.replace("ue8m0", "e8m0")
+    a, b, d, scale = (OWN_NAMES.get(name, name) for name in (one.a, one.b, one.d, one.scale))
+    length = one.k // max(1, one.blocks)
     scales = f"{{a: {{format: {scale}, block: [1, {length}]}}, b: {{format: {scale}, block: [{length}, 1]}}, at: "
     pairs = ", subgroup: {lanes: 2, method: exact, exponent: scales, cancelled: count}" if one.blocks > 1 else ""
     path.write_text(
         f"unit: {name}\n"
-        f"operands: {{a: {one.a}, b: {one.b}, addend: {one.d}}}\n"
+        f"operands: {{a: {a}, b: {b}, addend: {d}}}\n"
         f"scale: {scales + ('subgroup}' if pairs else 'product}') if one.blocks else 'none'}\n"
         f"instruction: {{k: {one.k}, lanes: {4 if pairs else 2}}}\n"
-        f"sum: {{method: aligned, fraction_bits: 13{pairs}}}\n"
-        f"result: {{format: {one.d}, rounding: rz}}\n"
+        + (
+            "sum: {method: exact}\nresult: {format: i32, rounding: rz, overflow: wrap}\n"
+            if d == "i32"
+            else f"sum: {{method: aligned, fraction_bits: 13{pairs}}}\nresult: {{format: {d}, rounding: rz}}\n"
+        )
     )
     return path
 
@@ -166,7 +187,7 @@ def random_case(name: str, draw: random.Random) -> Case:
         for fmt, count in ((one.a, k), (one.b, k), (one.d, 1))
     )
     scales = ([draw.getrandbits(BITS[one.scale]) for _ in range(k // one.k * one.blocks)] for _ in "ab")
-    return Case(a, b, None if one.family == "wgmma" and draw.random() < 0.3 else c[0], *scales)
+    return Case(a, b, None if one.family != "mma" and draw.random() < 0.3 else c[0], *scales)
 
 
 def moderate_case(name: str, draw: random.Random) -> Case:
@@ -176,6 +197,8 @@ def moderate_case(name: str, draw: random.Random) -> Case:
     exponent |= {"e3m2": (2, 3), "e2m3": (3, 1), "e2m1": (1, 1)}
 
     def code(fmt: str) -> int:
+        if fmt not in exponent:
+            return draw.getrandbits(8)
         low, bias = exponent[fmt]
         fraction = draw.getrandbits(low) & (0x7FE000 if fmt == "tf32" else ~0)
         return draw.getrandbits(1) << (BITS[fmt] - 1) | max(0, bias + draw.randint(-2, 2)) << low | fraction

@@ -18,7 +18,7 @@ import yaml
 from built_presets import others_slow
 from computed_once import computed_once
 from conftest import missing
-from silicon.capture_program import HOPPER, SOURCE, Build, environment, quick_compiler
+from silicon.capture_program import HOPPER, SOURCE, TCGEN05, Build, environment, quick_compiler, words
 from silicon.capture_program import INSTRUCTIONS as PROGRAMS
 from silicon.capture_program import capture as run_program
 from silicon.capture_samples import (
@@ -62,6 +62,7 @@ from hwsim.spec import load_unit, presets
 
 PROMISED = 16
 NVFP4 = ("blackwell-mxf4nvf4-e2m1-f32", "blackwell-mxf4nvf4-e2m1-f32-fours")  # MMA-Sim's rule, and tcgen05-model's
+OF_TCGEN05_ALONE = "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue8m0"
 SAME_AS_MXF4 = "mma.m16n8k64.f32.e2m1.e2m1.mxf4nvf4.2x.ue8m0"
 
 # Candidates that no operands of the unit tell apart, and why. All others are, pair by pair.
@@ -168,7 +169,17 @@ def test_a_unit_stands_for_one_instruction() -> None:
     assert mx["blackwell-mxf8f6f4-e4m3xe2m1-f32"] == "mma.m16n8k32.f32.e4m3.e2m1.mxf8f6f4.1x.ue8m0"
     # Every one of the program's instructions has a unit; two of them are one instruction of the hardware.
     found |= mx | {name: instruction_of(load_unit(name)).name for name in (*NVFP4[:1], "blackwell-mxf4-e2m1-f32")}
-    assert set(INSTRUCTIONS) - set(found.values()) == {SAME_AS_MXF4}
+    tensor = [name for name in presets() if name.startswith(("blackwell-tcgen05-", "blackwell-mxf4"))]
+    found |= {
+        name: instruction_of(load_unit(name)).name
+        for name in tensor
+        if not name.endswith("-sat") and "-sp-" not in name
+    }
+    scaled = {name for name in TCGEN05 if name.startswith("tcgen05") and words(name).blocks}
+    assert set(INSTRUCTIONS) - set(found.values()) == {SAME_AS_MXF4, *scaled} - {OF_TCGEN05_ALONE}
+    assert found["blackwell-mxf4nvf4-e2m1-e8m0-f32"] == OF_TCGEN05_ALONE
+    unit, own = load_unit(NVFP4[0]), "tcgen05.m128n16k64.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3"
+    assert instruction_of(unit, own).switch
     assert instruction_of(load_unit("blackwell-mxf4-e2m1-f32"), SAME_AS_MXF4).kind == "mxf4nvf4"
 
 
@@ -177,7 +188,9 @@ def test_a_unit_that_no_gpu_has_is_refused() -> None:
         instruction_of(load_unit("cdna3-mfma-e4m3fnuz-f32"))
     e8m0 = r"\(e2m1 x e2m1 \+ f32, k 64, scales e8m0 of 16 and e8m0 of 16\) is none of the instructions"
     with pytest.raises(ValueError, match=e8m0):
-        instruction_of(load_unit("blackwell-mxf4nvf4-e2m1-e8m0-f32"))
+        instruction_of(load_unit("blackwell-mxf4nvf4-e2m1-e8m0-f32"), "mma.m16n8k64.f32.e2m1.e2m1.mxf4.2x.ue8m0")
+    with pytest.raises(ValueError, match="is none of the instructions"):
+        instruction_of(load_unit("blackwell-tcgen05-int8-i32-sat"))  # the program's integers wrap
     with pytest.raises(ValueError, match="unknown instruction 'mma'; known: wgmma"):
         instruction_of(load_unit(WGMMA), "mma")
     with pytest.raises(
@@ -187,6 +200,9 @@ def test_a_unit_that_no_gpu_has_is_refused() -> None:
     renamed = changed(load_unit(WGMMA), {"unit": "mine"})
     assert instruction_of(renamed).name == "mma.m16n8k32.f32.e4m3.e4m3"
     assert instruction_of(renamed, "wgmma.m64n8k32.f32.e4m3.e4m3").switch
+
+
+GPUS = {"mma": "12.0", "tcgen05": "10.0"}
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +226,7 @@ def test_the_cases_that_the_page_names_are_asked_first(low_addend: Designed) -> 
         assert [answers(one, [case]) for one in candidates] == [(int(code, 16),) for code in codes]
 
 
+@pytest.mark.parametrize("family", ["tcgen05", pytest.param("mma", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("truth", "left"),
     [
@@ -218,13 +235,14 @@ def test_the_cases_that_the_page_names_are_asked_first(low_addend: Designed) -> 
     ],
 )
 def test_the_rules_published_of_nvfp4_are_told_apart(
-    truth: str, left: str, low_addend: Designed, build: Build, tmp_path: Path
+    truth: str, left: str, family: str, low_addend: Designed, build: Build, tmp_path: Path
 ) -> None:
-    # The program's own packing, each register read by the tables of the PTX ISA: from cases to a verdict.
+    # The program's own kernels, whose operands are read as the PTX ISA has them: from cases to a verdict.
     unit = load_unit(NVFP4[0])
-    instruction = instruction_of(unit)
+    shape = {"mma": "m16n8k64", "tcgen05": "m128n16k64"}[family]
+    instruction = instruction_of(unit, f"{family}.{shape}.f32.e2m1.e2m1.mxf4nvf4.4x.ue4m3")
     path, cases = written(tmp_path, Section(instruction, unit.name, low_addend.cases))
-    done = run_program(build.program, path, tmp_path / "r", f"as:{truth}", HWSIM_STANDIN_CAPABILITY="12.0")
+    done = run_program(build.program, path, tmp_path / "r", f"as:{truth}", HWSIM_STANDIN_CAPABILITY=GPUS[family])
     assert done.returncode == 0, done.stderr
     folder, _ = store(tmp_path, cases, read_results(tmp_path / "r", cases))
     (captured,) = load(folder)

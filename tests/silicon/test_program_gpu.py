@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 from patience import LIMIT, wait_until
 from silicon.capture_program import (
+    GEFORCE,
     GOOD,
     HOPPER,
-    INSTRUCTIONS,
-    SCALED,
     SHARED,
     SOURCE,
+    TCGEN05,
     WARNINGS,
     Section,
     after_head,
     capture,
     case_file,
     environment,
+    words,
 )
 
 
@@ -51,11 +52,24 @@ def ptx_of(name: str) -> str:
     family, shape, d, a, b, *scaled = name.split(".")
     if family == "wgmma":
         return f"wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b} "
+    if family == "mma" and not {a, b} <= {"e4m3", "e5m2", "f16", "bf16", "tf32"} and not scaled:
+        return f"mma.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{d} "
     if scaled:
         kind, blocks, scale = scaled
         scaling = f"kind::{kind}.block_scale.scale_vec::{blocks.upper()}"
         return f"mma.sync.aligned.{shape}.row.col.{scaling}.{d}.{a}.{b}.{d}.{scale} "
     return f"mma.sync.aligned.{shape}.row.col.{d}.{a}.{b}.{d} "
+
+
+def tensor_of(name: str) -> str:
+    """The kind of tcgen05.mma that a name stands for, which several share."""
+    one = words(name)
+    kinds = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "s8": "i8", "u8": "i8"}
+    scaling = f".block_scale.scale_vec::{one.blocks}X" if one.blocks else ""
+    return f"tcgen05.mma.cta_group::1.kind::{one.kind or kinds.get(one.a, 'f8f6f4')}{scaling} "
+
+
+TENSOR_KERNELS = sorted({tensor_of(name) for name in TCGEN05})
 
 
 def kernels_of(ptx: str) -> list[str]:
@@ -68,9 +82,10 @@ def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> No
     assert re.search(r"^\.target sm_90a$", ptx, re.MULTILINE)
     # One kernel for each instruction, and its instruction alone; those that a Hopper GPU lacks trap.
     kernels = kernels_of(ptx)
-    found = [re.findall(r"\b(?:wgmma\.mma_async|mma)\.sync\.\S+ ", kernel) for kernel in kernels]
-    assert sorted(found) == sorted([[ptx_of(name)] for name in HOPPER] + [[] for _ in SCALED])
-    assert sum("trap;" in kernel for kernel in kernels) == len(SCALED)
+    found = [re.findall(r"\b(?:wgmma\.mma_async|mma)\.sync\.\S+ |tcgen05\S+ ", kernel) for kernel in kernels]
+    lacking = len(GEFORCE) + len(TENSOR_KERNELS)
+    assert sorted(found) == sorted([[ptx_of(name)] for name in HOPPER] + [[]] * lacking)
+    assert sum("trap;" in kernel for kernel in kernels) == lacking
     for kernel in kernels:
         if "wgmma" in kernel:
             order = ("fence.proxy.async", "bar.sync", "wgmma.fence", "wgmma.mma_async", "wgmma.commit", "wgmma.wait")
@@ -80,18 +95,29 @@ def test_every_instruction_is_in_the_program_for_hopper(gpu_program: Path) -> No
 
 @pytest.mark.slow
 def test_other_architectures_get_what_they_have(nvcc: str, tmp_path: Path) -> None:
-    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in (80, 89, "120a")]
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in (80, 89, "100a", "103a", "120a")]
     gpu_build(nvcc, *targets, "--keep", "--keep-dir", tmp_path, "-c", SOURCE / "device.cu", "-o", tmp_path / "device.o")
-    scaled = tuple(SCALED)
+    scaled = tuple(GEFORCE)
     lacks = {80: ("wgmma.", "mma.m16n8k32.", *scaled), 89: ("wgmma.", *scaled), "120a": ("wgmma.",)}
+    lacks |= dict.fromkeys(("100a", "103a"), lacks[89])
+    integers = [kind for kind in TENSOR_KERNELS if kind.endswith("::i8 ")]
+    absent = {"100a": [], "103a": integers}
     for number, lacking in lacks.items():
         (path,) = tmp_path.glob(f"*compute_{number}.ptx")
-        ptx = path.read_text()
-        for name in INSTRUCTIONS:
+        ptx, missing = path.read_text(), absent.get(str(number), TENSOR_KERNELS)
+        for name in (*HOPPER, *GEFORCE):
             assert (ptx_of(name) in ptx) == (not name.startswith(lacking)), (number, name)
+        assert [kind for kind in TENSOR_KERNELS if ptx.count(kind) != 1] == missing
         # What it lacks traps, should it be asked for.
+        traps = sum(name.startswith(lacking) for name in (*HOPPER, *GEFORCE)) + len(missing)
         kernels = kernels_of(ptx)
-        assert sum("trap;" in kernel for kernel in kernels) == sum(name.startswith(lacking) for name in INSTRUCTIONS)
+        assert sum("trap;" in kernel for kernel in kernels) == traps
+        for kernel in kernels:
+            if "tcgen05.mma" in kernel:
+                order = ["alloc", "st", "wait::st", "mma", "commit", "ld", "wait::ld", "dealloc"]
+                at = [kernel.index(f"tcgen05.{word}.") for word in order]
+                assert at == sorted(at)
+                assert ("tcgen05.cp.cta_group::1.32x128b.warpx4" in kernel) == ("block_scale" in kernel)
     # The selectors of the scales are what the registers are filled for.
     assert set(re.findall(r"\{(\d), (\d)\}, %r\d+, \{(\d), (\d)\};", ptx)) == {("0", "0", "0", "0")}
 

@@ -97,8 +97,10 @@ class CheckedLines:
 FP8 = ("e4m3", "e5m2")
 SCALES = ("scale_a", "scale_b")
 NARROW = (*FP8, "e3m2", "e2m3", "e2m1")
+# Pairs of factors with FP6 or FP4, and results.
+NARROWER = [one for one in product(NARROW, NARROW, ("f32", "f16")) if not {*one[:2]} <= {*FP8}]
 # Formats that PTX names otherwise.
-OWN_NAMES = {"ue8m0": "e8m0"}
+OWN_NAMES = {"ue8m0": "e8m0", "s8": "int8", "u8": "uint8", "s32": "i32"}
 
 
 @dataclass(frozen=True)
@@ -130,19 +132,19 @@ class GpuInstruction:
 
     @property
     def switch(self) -> bool:
-        return self.family == "wgmma"
+        return self.family != "mma"
 
     @property
     def factors(self) -> tuple[Format, Format]:
-        return get_format(self.a), get_format(self.b)
+        return _format(self.a), _format(self.b)
 
     @property
     def accumulator(self) -> Format:
-        return get_format(self.d)
+        return _format(self.d)
 
     @property
     def scale_format(self) -> Format | None:
-        return get_format(OWN_NAMES.get(self.scale, self.scale)) if self.blocks else None
+        return _format(self.scale) if self.blocks else None
 
     @property
     def formats(self) -> dict[str, Format]:
@@ -161,17 +163,27 @@ class GpuInstruction:
         return 1 if operand in "cd" else k if operand in "ab" else k // self.k * self.blocks
 
 
+def _format(name: str) -> Format:
+    return get_format(OWN_NAMES.get(name, name))
+
+
 def _fp8(family: str, shape: str) -> list[GpuInstruction]:
     return [GpuInstruction(family, shape, d, a, b) for d, a, b in product(("f32", "f16"), FP8, FP8)]
 
 
-def _scaled(family: str, short: str, long: str) -> list[GpuInstruction]:
-    """The block-scaled instructions. short, long: the shapes of k 32 and k 64."""
+# Kinds of FP4 alone, with blocks and scales. E8M0 scales of 16 are tcgen05's: mma.sync has them since PTX ISA 9.1.
+FP4 = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+
+
+def _scaled(family: str, shape: str) -> list[GpuInstruction]:
+    """The block-scaled instructions. shape: M and N."""
+    short, long = f"{shape}k32", f"{shape}k64"
     return [
         *(GpuInstruction(family, short, "f32", a, b, "mxf8f6f4", 1, "ue8m0") for a, b in product(NARROW, NARROW)),
         *(
-            GpuInstruction(family, long, "f32", "e2m1", "e2m1", kind, blocks, scale)
-            for kind, blocks, scale in (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+            GpuInstruction(family, long, "f32", "e2m1", "e2m1", *kind)
+            for kind in FP4
+            if family == "tcgen05" or kind != FP4[2]
         ),
     ]
 
@@ -193,7 +205,15 @@ INSTRUCTIONS = {
         GpuInstruction("mma", "m16n8k8", "f32", "bf16", "bf16"),
         GpuInstruction("mma", "m16n8k8", "f32", "tf32", "tf32"),
         GpuInstruction("mma", "m16n8k4", "f32", "tf32", "tf32"),
-        *_scaled("mma", "m16n8k32", "m16n8k64"),
+        *(GpuInstruction("mma", "m16n8k32", d, a, b) for a, b, d in NARROWER),
+        *_scaled("mma", "m16n8"),
+        GpuInstruction("tcgen05", "m128n16k16", "f32", "f16", "f16"),
+        GpuInstruction("tcgen05", "m128n16k16", "f16", "f16", "f16"),
+        GpuInstruction("tcgen05", "m128n16k16", "f32", "bf16", "bf16"),
+        GpuInstruction("tcgen05", "m128n16k8", "f32", "tf32", "tf32"),
+        *(GpuInstruction("tcgen05", "m128n16k32", "s32", a, b) for a, b in product(("s8", "u8"), repeat=2)),
+        *(GpuInstruction("tcgen05", "m128n16k32", d, a, b) for a, b, d in product(NARROW, NARROW, ("f32", "f16"))),
+        *_scaled("tcgen05", "m128n16"),
     )
 }
 
@@ -208,12 +228,11 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     if name is not None and name not in INSTRUCTIONS:
         raise InputError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
     candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
-    family = "wgmma" if "wgmma" in unit.name else "mma"
-    fitting = [
-        instruction
-        for instruction in candidates
-        if fits(instruction, unit) and (name is not None or instruction.family == family)
-    ]
+    fitting = [instruction for instruction in candidates if fits(instruction, unit)]
+    if name is None:
+        family = next((family for family in ("wgmma", "tcgen05") if family in unit.name), "mma")
+        # Block-scaled units are mma's and tcgen05's, and named after neither.
+        fitting = [one for one in fitting if one.family == family or (one.blocks and family == "mma")]
     if fitting:
         return fitting[0]
     operands, names = unit.operands, ", ".join(instruction.name for instruction in candidates)
@@ -245,6 +264,7 @@ def fits(instruction: GpuInstruction, unit: Unit) -> bool:
         and unit.promotion is None
         and (operands.a, operands.b) == instruction.factors
         and operands.addend == instruction.accumulator
+        and (instruction.d != "s32" or unit.result.overflow == "wrap")
         and unit.output.container_bits == instruction.accumulator.container_bits
         and unit.instruction.k == instruction.k
     )
