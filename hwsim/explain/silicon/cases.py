@@ -6,6 +6,8 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
 from itertools import chain, combinations, count, cycle, islice, product
 from pathlib import Path
 
@@ -99,6 +101,7 @@ SCALES = ("scale_a", "scale_b")
 NARROW = (*FP8, "e3m2", "e2m3", "e2m1")
 # Pairs of factors with FP6 or FP4, and results.
 NARROWER = [one for one in product(NARROW, NARROW, ("f32", "f16")) if not {*one[:2]} <= {*FP8}]
+LISTED = "`hwsim capture kit` writes README.md, which lists them"
 # Formats that PTX names otherwise.
 OWN_NAMES = {"ue8m0": "e8m0", "s8": "int8", "u8": "uint8", "s32": "i32"}
 
@@ -146,14 +149,14 @@ class GpuInstruction:
     def scale_format(self) -> Format | None:
         return _format(self.scale) if self.blocks else None
 
-    @property
+    @cached_property
     def formats(self) -> dict[str, Format]:
         """The formats of a case's operands, and of d, the result."""
         scale = self.scale_format
         operands = dict(zip("abcd", (*self.factors, self.accumulator, self.accumulator), strict=True))
         return operands | ({"scale_a": scale, "scale_b": scale} if scale else {})
 
-    @property
+    @cached_property
     def digits(self) -> dict[str, int]:
         """Hexadecimal digits of a code of each of the formats."""
         return {name: -(-fmt.container_bits // 4) for name, fmt in self.formats.items()}
@@ -222,11 +225,13 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
     """The instruction whose results a unit describes.
 
     name: the instruction's name; without it, the instruction follows from the family in the unit's name
-    (`hopper-wgmma-...`), the unit's formats and its k. Raises ValueError for a unit that no instruction fits, naming
-    all instructions.
+    (`hopper-wgmma-...`), the unit's formats, its k and its blocks. Raises ValueError for a unit that no instruction
+    fits.
     """
     if name is not None and name not in INSTRUCTIONS:
-        raise InputError(f"unknown instruction {name!r}; known: {', '.join(INSTRUCTIONS)}")
+        close = get_close_matches(name, INSTRUCTIONS, 3, 0.5)
+        hint = f"did you mean {', '.join(close)}?" if close else LISTED
+        raise InputError(f"unknown instruction {name!r}: {hint}")
     candidates = [INSTRUCTIONS[name]] if name is not None else list(INSTRUCTIONS.values())
     fitting = [instruction for instruction in candidates if fits(instruction, unit)]
     if name is None:
@@ -235,7 +240,7 @@ def instruction_of(unit: Unit, name: str | None = None) -> GpuInstruction:
         fitting = [one for one in fitting if one.family == family or (one.blocks and family == "mma")]
     if fitting:
         return fitting[0]
-    operands, names = unit.operands, ", ".join(instruction.name for instruction in candidates)
+    operands, names = unit.operands, LISTED if name is None else name
     wanted = f"{operands.a.name} x {operands.b.name} + {_name(operands.addend)}, k {unit.instruction.k}{_scales(unit)}"
     raise InputError(f"unit {unit.name} ({wanted}) is none of the instructions that can be captured: {names}")
 
