@@ -39,6 +39,7 @@ from hwsim.explain.silicon.results import read_results
 slow = pytest.mark.slow
 FEW_SCALED = ["mma.m16n8k32.f32.e3m2.e2m1.mxf8f6f4.1x.ue8m0", GEFORCE[-1]]
 FEW_GEFORCE = [*FEW_SCALED, "mma.m16n8k32.f16.e2m1.e5m2"]
+SWITCHED = "tcgen05.m128n16k32.s32.u8.s8"  # of which cases have no addend
 FEW_TCGEN05 = ["tcgen05.m128n16k32.f16.e2m3.e2m1", "tcgen05.m128n16k8.f32.tf32.tf32", TCGEN05[-1]]
 
 
@@ -48,7 +49,7 @@ FEW_TCGEN05 = ["tcgen05.m128n16k32.f16.e2m3.e2m1", "tcgen05.m128n16k8.f32.tf32.t
         pytest.param(HOPPER, "9.0", 70, id="hopper"),
         pytest.param(FEW_GEFORCE, "12.0", 18, id="few-geforce"),
         pytest.param(GEFORCE, "12.1", 200, id="geforce", marks=slow),
-        pytest.param(FEW_TCGEN05, "10.3", 18, id="few-tcgen05"),
+        pytest.param([*FEW_TCGEN05, SWITCHED], "10.0", 24, id="few-tcgen05"),
         pytest.param(TCGEN05, "10.0", 400, id="tcgen05", marks=slow),
     ],
 )
@@ -684,7 +685,7 @@ MUTANTS = {
     "scales of the other side": Mutant(
         "kernels.cuh",
         "addend, d + SCALE_A_COLUMN, d + SCALE_B_COLUMN",
-        "addend, d + SCALE_B_COLUMN, d + SCALE_A_COLUMN",
+        "addend, d + SCALE_B_COLUMN, d + SCALE_B_COLUMN",
         "operands are out of place: k 16 of a must have the scale of its block",
         **TENSOR,
     ),
@@ -695,7 +696,7 @@ MUTANTS = {
         "fragments.hpp",
         "SCALE_ROWS_BYTES = 128;",
         "SCALE_ROWS_BYTES = 1024;",
-        "rows or columns differ",
+        "an element is beyond what is filled",
         **TENSOR,
     ),
     "nobody waits for the multiplication": Mutant(
@@ -732,8 +733,9 @@ MUTANTS = {
         "kernels.cuh",
         "const int addend = one.addend || step;",
         "const int addend = 1;",
-        "c must be",
-        **TENSOR,
+        "",
+        asked=(SWITCHED,),
+        capability="10.0",
     ),
     "tensor memory stays": Mutant(
         "kernels.cuh",
