@@ -11,6 +11,7 @@ from hwsim.rtl.exact import exact_datapath
 from hwsim.rtl.numbers import as_float
 from hwsim.rtl.rounded import chain_datapath, tree_datapath
 from hwsim.rtl.step import Datapath
+from hwsim.rtl.tabledecode import decoding
 from hwsim.spec import (
     AlignedSum,
     AnyUnit,
@@ -50,14 +51,14 @@ def _supports(unit: Unit) -> Support:
     return Support(unit.name, "is in the model, but not in the RTL yet", tuple(_lacks(unit)), tuple(_unseen(unit)))
 
 
-MOST_TABLE_BITS = 12  # of a code: a decoder has a line for each
+MOST_ROWS = 1 << 12  # of a field in a table's decoder
 
 
 def _lacks(unit: Unit) -> Iterator[str]:
     """Settings that the RTL does not have."""
     for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b)):
-        if isinstance(fmt, TableFormat) and fmt.bits > MOST_TABLE_BITS:
-            yield f"operands.{side}: {fmt.name}, a table of more than {MOST_TABLE_BITS} bits,"
+        if isinstance(fmt, TableFormat) and (rows := decoding(fmt).rows) > MOST_ROWS:
+            yield f"operands.{side}: {fmt.name}, whose decoder has {rows} rows, more than {MOST_ROWS},"
     if type(unit.sum) not in METHODS:
         yield f"sum.method: {unit.sum.method}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import cast
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -25,6 +23,7 @@ from hwsim.rtl.numbers import (
     term_layout,
 )
 from hwsim.rtl.step import assign
+from hwsim.rtl.tabledecode import TableDecode
 from hwsim.spec import Specified
 from hwsim.spec.keys import Factor, Number
 
@@ -127,49 +126,6 @@ class FixedDecode(wiring.Component):
         flipped = code ^ sign.replicate(len(code))
         m.d.comb += [o.sign.eq(sign), o.bexp.eq(1), o.sig.eq(flipped + sign)]
         return m
-
-
-class TableDecode(wiring.Component):
-    """One code of a table. A NaN's and an infinity's `bexp` means nothing; a zero has `sig` 0 at `bexp` 1."""
-
-    def __init__(self, fmt: TableFormat):
-        self.fmt = fmt
-        super().__init__({"code": In(fmt.bits), "o": Out(factor_layout(fmt.decoded))})
-
-    @property
-    def purpose(self) -> str:
-        return (
-            f"One code of {self.fmt.name}, by table: sign, exponent field, significand with its hidden bit, whether it "
-            "is NaN or infinite."
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        entry = Signal(len(Value.cast(self.o)), name="entry")
-        *others, last = self.fmt.numbers
-        with m.Switch(self.code):
-            for code, x in enumerate(others):
-                with m.Case(code):
-                    m.d.comb += entry.eq(Cat(*self._fields(x)))
-            with m.Default():  # or else, to Yosys, a code may have none
-                m.d.comb += entry.eq(Cat(*self._fields(last)))
-        m.d.comb += Value.cast(self.o).eq(entry)
-        return m
-
-    def _fields(self, x: float) -> Iterator[Const]:
-        """The constants of a value's fields, as `factor_layout` has them."""
-        number = self.fmt.decoded
-        # An infinity's significand is none of a zero, which times infinity is NaN.
-        fraction, exp = math.frexp(abs(x)) if math.isfinite(x) else (0.5 * math.isinf(x), 0)
-        fields = {
-            "sign": int(math.copysign(1, x) < 0 and not math.isnan(x)),
-            "bexp": exp - 1 + number.bias if fraction and math.isfinite(x) else int(math.isfinite(x)),
-            "sig": int(fraction * (1 << number.precision)),
-            "nan": int(math.isnan(x)),
-            "inf": int(math.isinf(x)),
-        }
-        for name, field in factor_layout(number):
-            yield Const(fields[name], field.width)
 
 
 class PowerDecode(wiring.Component):

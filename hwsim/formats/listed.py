@@ -31,7 +31,7 @@ from hwsim.formats.rounding import (
 from hwsim.formats.tablerules import MOST_BITS, Rule
 from hwsim.formats.yamlfile import RuleError
 
-LEAST_EXP, MOST_EXP = -1022, 1023  # of values: normal float64s
+LEAST_EXP, MOST_EXP = -1022, 1023  # of values, and of the half of the least: normal float64s
 QUOTIENT = re.compile(r"([+-]?\d{1,400})/(\d{1,400})")
 DECIMAL = re.compile(r"[+-]?(\d{1,1100}\.?\d{0,1100}|\.\d{1,1100})(e[+-]?\d{1,4})?", re.IGNORECASE)
 HEXADECIMAL = re.compile(r"[+-]?0x[0-9a-f.]{1,300}(p[+-]?\d{1,5})?", re.IGNORECASE)
@@ -130,6 +130,15 @@ class SignedLadder(NamedTuple):
     lacking: bool
 
 
+class Columns(NamedTuple):
+    """The fields of every code, in the order of codes. classes: 0 for NaN, 1 for infinities, 2 for numbers."""
+
+    signs: list[int]
+    exps: list[int]
+    sigs: list[int]
+    classes: list[int]
+
+
 class TableFormat(FormatBase):
     """A value for every code: listed, or computed once by a rule.
 
@@ -166,8 +175,8 @@ class TableFormat(FormatBase):
         finite = [abs(x) for x in self.numbers if math.isfinite(x) and x]
         if not any(0 < x < math.inf for x in self.numbers):
             raise RuleError("entries", "must hold a number above zero")
-        if min(finite) < 2.0**LEAST_EXP:
-            raise RuleError("entries", f"must be at least 2^{LEAST_EXP} where they are not zero, not {min(finite)}")
+        if min(finite) < 2.0 ** (LEAST_EXP + 1):
+            raise RuleError("entries", f"must be at least 2^{LEAST_EXP + 1} where they are not zero, not {min(finite)}")
         try:
             self.decoded  # noqa: B018
         except ValidationError:
@@ -280,20 +289,27 @@ class TableFormat(FormatBase):
     def fields(self, code: int) -> Fields:
         """A code's fields; a number's significand has its hidden bit.
 
-        A code of a proof, which stands for all, is halved until it is one.
+        A code of a proof, which stands for all, has a `chosen` of its own for rows by code.
         """
-        low, high = (code, code + 1) if isinstance(code, int) else (0, len(self.numbers))
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if code < middle else (middle, high)
-        value = self.numbers[low]
-        sign = int(math.copysign(1, value) < 0)
-        if not math.isfinite(value):
-            return Fields(sign, 0, 0, Class.NAN) if math.isnan(value) else Fields(sign, 0, 0, Class.INFINITY)
-        if value == 0:
-            return Fields(sign, self.emin, 0, Class.ZERO)
-        fraction, exp = math.frexp(abs(value))
-        return Fields(sign, exp - 1, int(math.ldexp(fraction, self.fraction_bits + 1)), Class.NORMAL)
+        chosen = getattr(code, "chosen", lambda rows: rows[code])
+        of_class, sign = chosen(self._columns.classes), chosen(self._columns.signs)
+        for place, cls in enumerate((Class.NAN, Class.INFINITY)):
+            if of_class == place:
+                return Fields(sign, 0, 0, cls)
+        exp, sig = chosen(self._columns.exps), chosen(self._columns.sigs)
+        return Fields(sign, exp, sig, Class.NORMAL) if sig else Fields(sign, self.emin, 0, Class.ZERO)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        """The fields of all codes."""
+        finite = [x if math.isfinite(x) else 0.0 for x in self.numbers]
+        parts = [math.frexp(abs(x)) for x in finite]
+        return Columns(
+            signs=[int(math.copysign(1, x) < 0) for x in self.numbers],
+            exps=[exp - 1 if fraction else self.emin for fraction, exp in parts],
+            sigs=[int(math.ldexp(fraction, self.fraction_bits + 1)) for fraction, _ in parts],
+            classes=[0 if math.isnan(x) else 1 if math.isinf(x) else 2 for x in self.numbers],
+        )
 
     @cached_property
     def _values(self) -> NDArray[np.float64]:
@@ -314,7 +330,15 @@ class TableFormat(FormatBase):
         return np.asarray(self._ranks[code])
 
     @cached_property
-    def _sides(self) -> tuple[SignedLadder, SignedLadder]:
+    def rounds(self) -> bool:
+        """True if numbers can be rounded to it: float64 has the number halfway between each two of its values."""
+        try:
+            return bool(self.sides)
+        except InputError:
+            return False
+
+    @cached_property
+    def sides(self) -> tuple[SignedLadder, SignedLadder]:
         """The numbers from zero up, and from zero down."""
         return self._side(1), self._side(-1)
 
@@ -347,20 +371,20 @@ class TableFormat(FormatBase):
     def rounded(self, x: ExactNumbers, rounding: Rounding | Draw, overflow: Overflow) -> tuple[Ints, Bools]:
         """Codes, and which numbers are missing: NaNs, zeros and numbers of a sign that the format lacks."""
         codes, lacking = np.zeros(x.sig.shape, np.int64), x.nan & (not self.has_nan)
-        for negative, side in zip((False, True), self._sides, strict=True):
+        for negative, side in zip((False, True), self.sides, strict=True):
             place, over = self._steps(side, x, rounding)
-            inward = rounds_inward(rounding, x.negative, self._infinity(negative))
-            has = self._infinity(negative) is not None
+            inward = rounds_inward(rounding, x.negative, self.infinity(negative))
+            has = self.infinity(negative) is not None
             beyond = go_beyond(overflow, over | x.infinite, x.infinite, inward, has)
-            found = np.where(beyond.infinite, self._infinity(negative) or 0, side.codes[place])
-            found = np.where(beyond.nan, self.canonical_nan or 0, found)
+            found = np.where(beyond.infinite & has, self.infinity(negative) or 0, side.codes[place])
+            found = np.where(beyond.nan & self.has_nan, self.canonical_nan or 0, found)
             here = (x.negative == negative) & ~x.nan
             codes = np.where(here, found, codes)
             alone = len(side.magnitudes) == 1  # no number of this sign but zero
             lacking = lacking | here & ((place == 0) & side.lacking | alone & (x.sig != 0))
         return np.where(x.nan, self.canonical_nan or 0, codes), lacking
 
-    def _infinity(self, negative: bool) -> int | None:
+    def infinity(self, negative: bool) -> int | None:
         """The code of an infinity, or None."""
         infinity = -math.inf if negative else math.inf
         return self.numbers.index(infinity) if infinity in self.numbers else None
@@ -421,8 +445,8 @@ class TableFormat(FormatBase):
 
     def magnitudes(self) -> NDArray[np.float64]:
         """The magnitudes of both signs, those halfway, and what stands above."""
-        ends = [2 * side.magnitudes[-1] if math.isinf(side.beyond) else side.beyond for side in self._sides]
-        parts = [part for side in self._sides for part in (side.magnitudes, side.halves)]
+        ends = [2 * side.magnitudes[-1] if math.isinf(side.beyond) else side.beyond for side in self.sides]
+        parts = [part for side in self.sides for part in (side.magnitudes, side.halves)]
         return np.unique(np.concatenate([*parts, ends]))
 
     def steps(self, rounding: Rounding | None, overflow: Overflow) -> None:

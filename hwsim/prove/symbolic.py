@@ -11,9 +11,11 @@ from types import ModuleType
 from typing import Any, Generic, NoReturn, TypeVar
 
 import bitwuzla as bw
+import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.model.terms import Term as ModelTerm
-from hwsim.prove.terms import Kind, Term, both, constant, either, is_one, manager, negated, op, true, value, width
+from hwsim.prove.terms import Kind, Term, both, constant, either, is_one, manager, negated, op, part, true, value, width
 
 Result = TypeVar("Result")
 
@@ -354,6 +356,16 @@ class Integer:
             raise ValueError("bits of negative integers are not taken here")
         return as_integer(self.between(max(0, self.low), self.high))
 
+    def chosen(self, rows: Sequence[int]) -> Any:
+        """Return rows[self], of which there is one for every number of so many bits."""
+        least, places = min(rows), (len(rows) - 1).bit_length()
+        if self.low < 0 or self.high >= len(rows) != 1 << places:
+            raise ValueError("rows must be as many as numbers of some bits")
+        asked = [is_one(part(self.at(places + 1), place, 1)) for place in range(places)]
+        above, known = np.array(rows, np.int64) - least, dict[bytes, Term]()
+        bits = [_decided(asked, above >> bit & 1, known) for bit in reversed(range(int(above.max()).bit_length()))]
+        return least + Integer.unsigned(op(Kind.BV_CONCAT, value(0, 1), *bits)) if bits else least
+
     def bit_length(self) -> Any:
         """Return the number of places of the magnitude."""
         size = as_integer(abs(self))
@@ -403,6 +415,22 @@ class Integer:
         return (
             Truth(negated(equal.term)) if isinstance(equal, Truth) else equal if equal is NotImplemented else not equal
         )
+
+
+def _decided(asked: Sequence[Term], bits: NDArray[np.int64], known: dict[bytes, Term]) -> Term:
+    """Return the bit that a number has among some, by the answers that its own bits are, from the low one up.
+
+    known: bits that were asked for before.
+    """
+    key = np.packbits(bits.astype(np.uint8)).tobytes() + bytes([len(bits).bit_length()])
+    if key not in known:
+        half = len(bits) // 2
+        if bits.min() == bits.max():
+            known[key] = value(int(bits[0]), 1)
+        else:
+            low, high = _decided(asked, bits[:half], known), _decided(asked, bits[half:], known)
+            known[key] = low if low == high else op(Kind.ITE, asked[half.bit_length() - 1], high, low)
+    return known[key]
 
 
 def made(term: Term, low: int, high: int) -> Any:

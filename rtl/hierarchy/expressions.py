@@ -187,12 +187,11 @@ class Expressions:
         return Text(f"{left} {BINARY[kind]} {right}", kind)
 
     def table(self, target: str, operation: Operation) -> str:
-        """The block that assigns a target the constant that a selector chooses."""
+        """The block that assigns a target the row that a selector chooses."""
         selector, *rows = operation.operands
-        bits = len(selector)
-        labels = [*(f"{bits}'h{number:0{-(-bits // 4)}x}" for number in range(len(rows) - 1)), "default"]
+        begin, labels = _cases(self.value(selector).words, operation.labels)
         lines = [f"  {label}: {target} = {self.value(row).words};" for label, row in zip(labels, rows, strict=True)]
-        return "\n".join([f"always_comb case ({self.value(selector).words})", *lines, "endcase"])
+        return "\n".join([f"always_comb {begin}", *lines, "endcase"])
 
     def _with_constant(self, operation: Operation) -> Text | None:
         """A sum or difference with a constant, which is written in decimals; one that is negative with its sign."""
@@ -456,16 +455,22 @@ def _chosen(selector: Bits, chosen: Sequence[tuple[str, Choice]], expressions: E
         yield from _indented(_statements(inside["1",], expressions))
         yield "end"
         return
-    either = any("-" in word for words in patterns for word in words)
-    yield f"{'casez' if either else 'case'} ({text})"
-    for words in patterns:
-        label = ", ".join(f"{len(word)}'b{word.replace('-', '?')}" for word in words) or "default"
+    begin, labels = _cases(text, patterns)
+    yield begin
+    for words, label in zip(patterns, labels, strict=True):
         yield f"  {label}: begin"
         yield from _indented(_indented(_statements(inside[words], expressions)))
         yield "  end"
     if () not in patterns:
         yield "  default: ;"
     yield "endcase"
+
+
+def _cases(selector: str, patterns: Sequence[tuple[str, ...]]) -> tuple[str, list[str]]:
+    """The line that a choice begins with, and the labels of its cases."""
+    either = any("-" in word for words in patterns for word in words)
+    labels = [", ".join(f"{len(word)}'b{word.replace('-', '?')}" for word in words) or "default" for words in patterns]
+    return f"{'casez' if either else 'case'} ({selector})", labels
 
 
 def _assigned(assignments: Sequence[tuple[str, Assignment]], expressions: Expressions) -> Iterator[str]:

@@ -118,11 +118,13 @@ class Operation:
     """The driver of a wire: an operation of RTLIL, its operands already as wide as it computes.
 
     signed: whether a comparison or a shift takes its first operands for two's complement.
+    labels: of a table, whose operands are a selector and its rows: the patterns of each row, none of the last.
     """
 
     kind: str
     operands: tuple[Bits, ...]
     signed: bool = False
+    labels: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -432,8 +434,7 @@ def substitute(module: RtlModule, by: Mapping[WireBit, Bit]) -> None:
         )
 
     module.operations = {
-        wire: Operation(each.kind, tuple(map(bits, each.operands)), each.signed)
-        for wire, each in module.operations.items()
+        wire: replace(each, operands=tuple(map(bits, each.operands))) for wire, each in module.operations.items()
     }
     module.registers = {
         wire: NextValue(bits((each.clock,))[0], statements(each.next)) for wire, each in module.registers.items()

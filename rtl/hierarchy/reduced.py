@@ -503,28 +503,25 @@ def _take_up_processes(module: RtlModule) -> None:
     module.processes = []
 
 
-LEAST_ROWS = 16  # of constants that are written as a table and not one in another
+LEAST_ROWS = 8  # by patterns, that are written as a table and not one in another
 
 
 def _table(width: int, statements: Sequence[Statement]) -> Operation | None:
-    """The operation of a process that chooses a constant by a selector: its operands are the selector, and a constant
-    for each of its numbers. None of another process."""
-    choices = [statement for statement in statements if isinstance(statement, Choice)]
-    if len(choices) != 1 or statements[-1] != choices[0] or len(choices[0].cases) != 1 << len(choices[0].selector):
+    """The operation of a process that chooses among many rows by a selector. None of another process."""
+    *before, choice = statements
+    if not isinstance(choice, Choice) or choice.cases[-1][0]:
         return None
-    bits = len(choices[0].selector)
-    rows: dict[str, Bits] = {}
-    for patterns, inside in choices[0].cases:
+    if sum(len(patterns) for patterns, _ in choice.cases) < LEAST_ROWS:
+        return None
+    rows: list[Bits] = []
+    for _, inside in choice.cases:
         row: Bits = ("0",) * width
-        for each in (*statements[:-1], *inside):
-            if not isinstance(each, Assignment) or not _constant(each.value):
+        for each in (*before, *inside):
+            if not isinstance(each, Assignment):
                 return None
             row = (*row[: each.low], *each.value, *row[each.low + len(each.value) :])
-        for pattern in patterns or [f"{number:0{bits}b}" for number in range(1 << bits)]:
-            rows.setdefault(pattern, row)
-    if len(rows) < LEAST_ROWS or any(set(pattern) - set("01") for pattern in rows):
-        return None
-    return Operation("$table", (choices[0].selector, *(rows[pattern] for pattern in sorted(rows))))
+        rows.append(row)
+    return Operation("$table", (choice.selector, *rows), labels=tuple(patterns for patterns, _ in choice.cases))
 
 
 def _without_hold(statements: tuple[Statement, ...], itself: Bits) -> tuple[Statement, ...]:

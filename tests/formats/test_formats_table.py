@@ -289,7 +289,7 @@ def test_blocks_are_quantised_to_tables(name, rounding):
     ([0, True], "entries.1 must be a number, nan, inf or -inf, not True"),
     ([0, 1, 2], "entries must be one for each code of 1 to 16 bits, not 3"),
     ([0, -1], "entries must hold a number above zero"),
-    ([0, "0x1p-1030"], "entries must be at least 2^-1022"),
+    ([0, "0x1p-1022"], "entries must be at least 2^-1021"),
     ([1, "0x1.00000001p0"], "entries must have at most 28 fraction bits"),
     ([0, 1, "0x1p-1000", "0x1p1000"], None),
     ([0, "0x1.0000001p0", "0x1p-1000", 1], "entries must have at most 28 fraction bits, with sign and exponent 32"),
