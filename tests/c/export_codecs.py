@@ -36,19 +36,30 @@ OWN: dict[str, dict[str, Any]] = {
 OWN = {name: {"kind": "float", "name": name, **keys} for name, keys in OWN.items()}
 # Without a fraction and without subnormals.
 POWERS = {"kind": "float", "name": "powers", "exponent_bits": 4, "fraction_bits": 0, "bias": 7, "subnormals": False}
+# Lists: -0 and one infinity, without NaN; numbers far apart, in no order, twice; without negative ones.
+LISTS: dict[str, list[str]] = {
+    "endless": ["0", "1", "inf", "2", "-0.0", "-1.5", "-3", "-0.25"],
+    "apart": ["0", "0x1p-20", "1", "nan", "-0x1p-30", "0x1p48", "-0x1.8p20", "0x1p48"],
+    "positive": ["0", "5", "0.5", "1"],
+}
+TABLES = [
+    *map(get_format, ("hif8", "posit8", "lns8", "posit6es1", "posit16")),
+    *(parse({"kind": "table", "name": name, "entries": entries}) for name, entries in LISTS.items()),
+]
 ALL = [
     *(fmt for fmt in formats().values() if fmt.bits <= 32),
     *map(get_format, P3109),
     *map(parse, OWN.values()),
     parse(POWERS),
+    *TABLES,
 ]
 
 
 def units() -> Iterator[Unit]:
     """Units in which every format is a factor, an addend or a scale."""
-    signed = [fmt for fmt in ALL if not isinstance(fmt, ExponentFormat) and fmt.signed]
-    rest = [fmt for fmt in ALL if fmt not in signed]
-    pairs = [signed[i : i + 2] for i in range(0, len(signed), 2)]
+    factors = [fmt for fmt in ALL if fmt in TABLES or (not isinstance(fmt, ExponentFormat) and fmt.signed)]
+    rest = [fmt for fmt in ALL if fmt not in factors]
+    pairs = [factors[i : i + 2] for i in range(0, len(factors), 2)]
     for index, pair in enumerate(pairs):
         scales = [rest[(2 * index + i) % len(rest)] for i in range(2)]
         yield unit(pair[0], pair[-1], *scales)
@@ -112,12 +123,16 @@ void decode(int which, const uint32_t *code, uint64_t n, uint64_t *f64, int64_t 
 
 
 class Codecs:
-    """The codecs of one unit's header."""
+    """The codecs of one unit's header. wrong: text that stands in it once, and what stands there instead."""
 
-    def __init__(self, unit: Unit, folder: Path):
+    def __init__(self, unit: Unit, folder: Path, wrong: tuple[str, str] | None = None):
         plan = UnitInC(unit, "0.0.0")
         self.formats = [one.fmt for one in plan.encoded]
-        (folder / f"{plan.prefix}.h").write_text(render(HEADER, plan))
+        header = render(HEADER, plan)
+        if wrong is not None:
+            assert header.count(wrong[0]) == 1, wrong
+            header = header.replace(*wrong)
+        (folder / f"{plan.prefix}.h").write_text(header)
         (folder / "codecs.c").write_text(source(plan))
         command = ["gcc", "-O1", *C99, "-shared", "-fPIC", "-o", "codecs.so", "codecs.c"]
         subprocess.run(command, cwd=folder, check=True)

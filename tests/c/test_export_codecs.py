@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from built_presets import others_slow
 from c.export_codecs import ALL, MISSING, OVERFLOWS, ROUNDINGS, Codecs, units
 from c.export_stages import CLASSES
 
-from hwsim.formats import FloatFormat, Format, Overflow, Rounding, codes_of, unpack
+from hwsim.formats import FloatFormat, Format, Overflow, Rounding, TableFormat, codes_of, unpack
 from hwsim.formats.reference import encode_reference, outcome
 
 UNITS = list(units())
@@ -42,6 +44,10 @@ def numbers(fmt: Format) -> np.ndarray:
     values = values[:: max(1, len(values) // 400)]
     middles = (values[1:] + values[:-1]) / 2
     near = np.concatenate([values, middles])
+    if isinstance(fmt, TableFormat):  # halves that are no means, which stand at both ends
+        sides = fmt.magnitudes()
+        some = np.concatenate([sides[:99], sides[-99:], sides[:: max(1, len(sides) // 400)]])
+        near = np.concatenate([near, some, -some])
     random = np.random.default_rng(SEED)
     bits = random.integers(0, 1 << 64, 300, dtype=np.uint64).view(np.float64)
     ranged = random.normal(size=300) * 2.0 ** random.integers(-12, 12, 300)
@@ -81,15 +87,47 @@ def want(fmt: Format, x: np.ndarray, rounding: str, overflow: str, missing: str)
         return np.full(len(x), -1)
 
 
+WAYS = [
+    *((rounding, overflow, "error") for rounding in ROUNDINGS for overflow in OVERFLOWS),
+    *(("rne", overflow, missing) for overflow in OVERFLOWS for missing in MISSING),
+]
+
+
 @pytest.mark.filterwarnings("ignore:invalid value")  # signalling NaNs
 def test_numbers_are_rounded(codecs: Codecs) -> None:
     for fmt in codecs.formats:
         x = numbers(fmt)
         with np.errstate(all="ignore"):
             single = x.astype(np.float32)
-        ways = [(rounding, overflow, "error") for rounding in ROUNDINGS for overflow in OVERFLOWS]
-        for way in [*ways, *(("rne", overflow, missing) for overflow in OVERFLOWS for missing in MISSING)]:
+        for way in WAYS:
             for given in (x, single):
                 got, right = codecs.encode(fmt, given, *way), want(fmt, given, *way)
                 wrong = np.flatnonzero(got != right)[:3]
                 assert not len(wrong), f"{fmt.name} {way}: {given[wrong]} become {got[wrong]}, not {right[wrong]}"
+
+
+# Mistakes in the encoder of tables.
+WRONG = {
+    "ties to the larger": ("magnitude == half && (!next || odd)", "magnitude == half"),
+    "ties to the smaller": ("(magnitude == half && (!next || odd))", "0"),
+    "halves are means of bits": ("s->halves[middle].place == place)", "s->halves[middle].place == place && 0)"),
+    "nothing stands above the largest": ("place == s->last ? s->beyond", "place == s->last ? u_(bits_at)(t, s, place)"),
+    "posits overflow": ("&& (low < s->last || s->beyond != endless)", ""),
+    "to odd as to even": ("default: return !odd && next;", "default: return odd && !next;"),
+    "the next code is that of the largest": ("!odd : u_(code_at)", "odd : u_(code_at)"),
+    "infinities saturate": ("(infinite && overflow != u_(SATURATE))", "0"),
+    "outward for inward": ("return s->infinity >= 0 ? s->infinity : t->nan;", "return t->nan;"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("name", others_slow(WRONG, ["ties to the larger"]))
+def test_a_mistake_in_the_encoder_of_tables_is_caught(name: str, tmp_path: Path) -> None:
+    one = next(one for one in UNITS if one.operands.a.name == "hif8")
+    wrong = Codecs(one, tmp_path, WRONG[name])
+    caught = [
+        not np.array_equal(wrong.encode(fmt, numbers(fmt), *way), want(fmt, numbers(fmt), *way))
+        for fmt in (one.operands.a, one.operands.b)
+        for way in WAYS
+    ]
+    assert any(caught)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TypedDict, assert_never
 
-from hwsim.formats import FixedFormat, FloatFormat, Format
+from hwsim.formats import FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.spec import (
     AlignedSum,
     EvenOddSum,
@@ -336,6 +336,9 @@ def supports(unit: Unit) -> Support:
         f"sum.max_exp_floor: {floor}": floor is not None and abs(floor) > FARTHEST,
         f"an integer of {bits:,} bits (more than {MOST_BITS:,})": bits > MOST_BITS,
     }
+    for side, fmt in (("a", unit.operands.a), ("b", unit.operands.b)):
+        what = f"operands.{side}: {fmt.name}, a table to which no number can be rounded,"
+        refused[what] = isinstance(fmt, TableFormat) and not fmt.rounds
     if isinstance(unit.sum, RoundedSum):
         refused[f"sum.format: {unit.sum.format.name}"] = unit.sum.format.container_bits > WORD_BITS
     lacks = (*wide_codes(unit), *(what for what, lacking in refused.items() if lacking))

@@ -9,9 +9,9 @@ from math import lcm
 from typing import Literal, NamedTuple, assert_never, get_args
 
 from hwsim.compute.c.sums import FARTHEST, LONGEST, adds, sized, supports
+from hwsim.compute.c.tables import TableSide, table_rows, table_sides
 from hwsim.formats import ExponentFormat, FixedFormat, FloatFormat, Format, TableFormat
 from hwsim.formats.blocks import one_code
-from hwsim.formats.listed import float_of
 from hwsim.spec import (
     AlignedSum,
     ExactSum,
@@ -80,21 +80,6 @@ def is_nan(fmt: Format) -> str:
         shifted = f"code >> {fmt.padding}" if fmt.padding else "code"
         conditions.append(f"({shifted} & 0x{2 * fmt.sign_bit - 1:X}u) == 0x{fmt.sign_bit:X}u")
     return " || ".join(conditions)
-
-
-def table_rows(fmt: TableFormat) -> list[str]:
-    """The fields of every code of a table as an initializer of C, four to a line: exp, sig, sign, class."""
-    rows = []
-    for text in fmt.written_out:
-        sign = int(text.startswith("-"))
-        if text in ("nan", "inf", "-inf"):
-            rows.append(f"{{0, 0, {sign}, {'U_NAN' if text == 'nan' else 'U_INFINITE'}}}")
-            continue
-        sig, below = abs(float_of(text)).as_integer_ratio()
-        exp = sig.bit_length() - below.bit_length()
-        sig = (sig << 64) // below >> 64 + exp - fmt.fraction_bits
-        rows.append(f"{{{exp if sig else fmt.emin}, {sig}, {sign}, {'U_NORMAL' if sig else 'U_ZERO'}}}")
-    return [", ".join(rows[first : first + 4]) for first in range(0, len(rows), 4)]
 
 
 class NamedFormat(NamedTuple):
@@ -181,7 +166,7 @@ class UnitInC:
     """One unit, as the templates see it.
 
     version: hwsim's. sparse: the sparse unit whose dense one `u` is, if any. formats: each once. encoded: the inputs'
-    formats, which numbers are rounded to, but tables.
+    formats, which numbers are rounded to.
     Raises NotImplementedYet for a unit that the model lacks, or that needs integers too wide for C.
     """
 
@@ -201,7 +186,7 @@ class UnitInC:
         formats = [*inputs, sum_format, unit.result.format, unit.output]
         self.names = format_names(fmt for fmt in formats if fmt is not None)
         self.formats = [NamedFormat(fmt, name, is_nan(fmt)) for fmt, name in self.names.items()]
-        self.encoded = [named for named in self.formats if named.fmt in inputs and named.fmt.kind != "table"]
+        self.encoded = [named for named in self.formats if named.fmt in inputs]
         self.floats = [named for named in self.formats if isinstance(named.fmt, FloatFormat)]
 
     def encodes(self, kind: str) -> bool:
@@ -733,17 +718,15 @@ class UnitInC:
         chosen = [f"i % {len(codes)} == {index} ? {code} : " for index, code in enumerate(codes[:-1])]
         return "".join(chosen) + codes[-1]
 
-    def sample_code(self, side: str) -> str:
-        """The code of an example's number in a factor's table, as an expression of C: there is no encoder of tables."""
-        fmt, numbers = (self.u.operands.a, NUMBERS_A) if side == "a" else (self.u.operands.b, NUMBERS_B)
-        codes = [int(fmt.encode(number, missing="saturate")) for number in numbers]
-        chosen = [f"number == {number!r} ? 0x{code:X}u : " for number, code in zip(numbers[:-1], codes, strict=False)]
-        return "".join(chosen) + f"0x{codes[-1]:X}u"
-
     @property
     def table_rows(self) -> Callable[[TableFormat], list[str]]:
         """The rows of a table, as its template takes them."""
         return table_rows
+
+    @property
+    def table_sides(self) -> Callable[[TableFormat], list[tuple[str, TableSide]]]:
+        """The numbers of a table, as the template of its encoder takes them."""
+        return table_sides
 
     @property
     def sample_c(self) -> str:
