@@ -49,6 +49,15 @@ def placed(unit: SparseUnit, cases: Iterable[Case], stream: Stream, falling: boo
         yield replace(case, b=tuple(b), metadata=metadata)
 
 
+def among_zeros(rule: Sparsity, case: Case) -> Case:
+    """A case of the dense unit under the first metadata that ascend, beside zeros."""
+    metadata = rule.patterns[0] * (len(case.a) // rule.kept)
+    b = [0] * rule.whole_of(len(case.a))
+    for place, code in zip(selected(rule, range(len(b)), metadata), case.b, strict=True):
+        b[place] = code
+    return replace(case, b=tuple(b), metadata=metadata)
+
+
 def placed_batch(unit: SparseUnit, batch: Batch, seed: int) -> Batch:
     """A batch of the dense unit's cases as one of the sparse unit's; its first cases are those of a shorter one.
 

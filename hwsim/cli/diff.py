@@ -17,7 +17,8 @@ from hwsim.cli.output import AsJson, console, print_json, say
 from hwsim.cli.progress import StillAt
 from hwsim.formats.yamlfile import read
 from hwsim.quantize.tensors import operand_codes
-from hwsim.spec import load_unit
+from hwsim.quantize.tensors import read as stored
+from hwsim.spec import load_one, load_pair
 
 if TYPE_CHECKING:
     from hwsim.prove.difference import UnitDifference
@@ -38,6 +39,9 @@ def diff(
     c: Annotated[str | None, typer.Option("--c", metavar="C", help="(M, N) addends.")] = None,
     scale_a: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of A's shared scales.")] = None,
     scale_b: Annotated[str | None, typer.Option(metavar="FILE", help="Codes of B's shared scales.")] = None,
+    metadata: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Of sparse units: the indices of what A keeps.")
+    ] = None,
     products: Annotated[
         str | None,
         typer.Option(metavar="K", help="Compare sums of so many products: 32, 1-128 or 64-; any unless given."),
@@ -54,9 +58,11 @@ def diff(
     hwsim diff hopper-wgmma-e4m3-f32 my-unit.yaml --products 1-128
     hwsim diff hopper-wgmma-e4m3-f32 deepseek-v3-e4m3-f32 --a a.npy --b b.npy
     hwsim diff my-dut.yaml hopper-wgmma-e4m3-f32
+    hwsim diff hopper-wgmma-sp-e4m3-f32 blackwell-tcgen05-sp-e4m3-f32
 
     An input on which they differ is shown stage by stage, one unit beside the other. With --a and --b it says besides
-    how many results of a matrix product differ, and by how much. A DUT file is proved against the unit, as by
+    how many results of a matrix product differ, and by how much. Sparse units that select alike are compared by their
+    dense units, and lengths are those of what is kept. A DUT file is proved against the unit, as by
     `hwsim prove --dut`. Exit status: 0 with a proof that they are the same, 1 where they differ and where neither is
     known, as of `hwsim prove`.
     """
@@ -65,15 +71,17 @@ def diff(
     if duts:
         if len(duts) == 2:
             raise InputError("one of the two must be a unit: a DUT file is compared to a unit")
-        if any(files.values()) or products is not None or as_json:
+        if any((*files.values(), metadata)) or products is not None or as_json:
             raise InputError(f"{duts[0]} is a DUT file, which goes without matrices, --products and --json")
         _prove_dut(duts[0], second if _is_dut(first) else first, seconds, again(context))
         return
-    units = load_unit(first), load_unit(second)
+    unit, *_ = load_pair(first, second)
     with StillAt() as heart:
         from hwsim.prove.difference import diff as decide
 
-        arrays = {name: operand_codes(units[0], name, file) for name, file in files.items() if file is not None}
+        arrays = {name: operand_codes(unit, name, file) for name, file in files.items() if file is not None}
+        if metadata is not None:
+            arrays["metadata"] = stored(metadata).array
         lengths = None if products is None else _lengths(products)
         found = decide(first, second, **arrays, products=lengths, seconds=seconds, seed=seed, at=heart.at)
     _say(found, as_json)
@@ -117,7 +125,7 @@ def _prove_dut(path: Path, unit: str, seconds: float, command: str) -> None:
 
     refuse_strangers(DUT_CASE)
     with StillAt() as heart:
-        proof = proved_dut(path, None, seconds, DUT_CASE, command, claim_line, heart.at, load_unit(unit))
+        proof = proved_dut(path, None, seconds, DUT_CASE, command, claim_line, heart.at, load_one(unit))
     conclude(proof)
     if not proof.proved:
         raise typer.Exit(1)

@@ -27,7 +27,7 @@ from hwsim.cli.arguments import (
 )
 from hwsim.cli.output import say
 from hwsim.cli.progress import StillAt
-from hwsim.spec import Unit, load_any, pipeline
+from hwsim.spec import SparseUnit, Unit, load_any, pipeline
 
 if TYPE_CHECKING:
     from hwsim.explain.proof import ClaimRow, ProofReport
@@ -50,7 +50,7 @@ def proved_dut(
     command: str,
     tell: Callable[[ClaimRow], None],
     at: Callable[[str], None],
-    unit: Unit | None = None,
+    unit: Unit | SparseUnit | None = None,
 ) -> ProofReport:
     """The proof of a user's design. command: what repeats it. tell, at: as of `hwsim.prove.dut.DutProofOptions`.
 

@@ -16,7 +16,7 @@ from hwsim.cli.app import app
 from hwsim.cli.arguments import demand, split
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, played
-from hwsim.spec import load_specified, pipeline
+from hwsim.spec import load_any, pipeline
 
 if TYPE_CHECKING:
     from hwsim.prove.qualify.dut import DutQualification, Fate
@@ -36,9 +36,7 @@ def qualify_dut(
     from hwsim.prove.qualify.dut import DutQualifier
     from hwsim.rtl.synthesis import FlowFailed
 
-    loaded = load_dut(dut)
-    loaded.demand_dense("hwsim qualify --dut")
-    design = dut_design(loaded, called=str(dut))
+    design = dut_design(load_dut(dut), called=str(dut))
     known = stored(vectors) if vectors is not None else None
 
     def run(bar: Progress) -> DutQualification:
@@ -172,7 +170,7 @@ def _qualify_unit(
     from hwsim.prove.qualify.run import Qualifier
     from hwsim.rtl.synthesis import FlowFailed
 
-    specified = load_specified(unit)
+    specified = load_any(unit)
     built = pipeline(specified, split(cuts), None)
     try:
         with Progress() as bar:

@@ -19,7 +19,7 @@ from hwsim.cli.arguments import units as unit_names
 from hwsim.cli.output import print_table, say
 from hwsim.cli.progress import Progress, interruptible
 from hwsim.cli.rtl import need_amaranth
-from hwsim.spec import Pipeline, Specified, load_specified, pipeline
+from hwsim.spec import AnyUnit, Pipeline, dense_of, load_any, pipeline
 from hwsim.spec.engine import Engine, is_engine_file, load_engine
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def synth(
     cuts: Cuts = None,
     contexts: Contexts = None,
     datapath: Annotated[
-        bool, typer.Option("--datapath", help="A group's sum alone: no handshake, contexts, promotion or late addend.")
+        bool,
+        typer.Option(
+            "--datapath", help="A group's sum alone: no handshake, contexts, promotion, late addend or selector."
+        ),
     ] = False,
     flow: Annotated[
         list[Flow] | None, typer.Option(help="What to make: gates, ecp5, cells, one or several; all unless given.")
@@ -100,7 +103,7 @@ def synth(
         _of_engines([load_engine(name) for name in names], flows, report, seconds)
         return
     chosen = split(cuts)
-    built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_specified, names)]
+    built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_any, names)]
     if datapath and contexts is not None:
         raise InputError("--contexts goes without --datapath, which has none")
     _demand(flows, [unit for unit, _ in built])
@@ -173,7 +176,7 @@ def _told(figure: float | None, form: str) -> str:
     return "-" if figure is None else format(figure, form)
 
 
-def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
+def _demand(flows: Sequence[Flow], units: Sequence[AnyUnit]) -> None:
     """Raise ToolMissing where a tool is, and NotImplementedYet for a unit that the RTL does not have."""
     need_amaranth()
     from hwsim.rtl import supports
@@ -186,7 +189,7 @@ def _demand(flows: Sequence[Flow], units: Sequence[Specified]) -> None:
         require_cells()
 
 
-def _row(unit: Specified, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
+def _row(unit: AnyUnit, pipe: Pipeline, datapath: bool, flows: Sequence[Flow], seconds: float) -> dict[str, Any]:
     design, cuts = _design(unit, pipe, datapath)
     figures = {flow.value: asdict(_measured(flow, design, seconds)) for flow in flows}
     return {"unit": unit.name, "datapath": datapath, "cuts": list(cuts), "contexts": pipe.contexts, **figures}
@@ -204,7 +207,7 @@ def _measured(flow: Flow, design: FlatModule, seconds: float) -> Generic | Ecp5 
             return mapped(design.text, design.top, seconds)
 
 
-def _design(unit: Specified, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:
+def _design(unit: AnyUnit, pipe: Pipeline, datapath: bool) -> tuple[FlatModule, Sequence[str]]:
     """The module to synthesise, and the cuts in it."""
     from hwsim.rtl import top_name, verilog
     from hwsim.rtl.synthesis import TOP, FlatModule, datapath_verilog
@@ -212,7 +215,7 @@ def _design(unit: Specified, pipe: Pipeline, datapath: bool) -> tuple[FlatModule
     if not datapath:
         return FlatModule(top_name(unit), verilog(unit, pipe)), pipe.cuts
     cuts = tuple(cut for cut in pipe.cuts if not cut.startswith(("promote", "late")))
-    return FlatModule(TOP, datapath_verilog(unit, cuts)), cuts
+    return FlatModule(TOP, datapath_verilog(dense_of(unit), cuts)), cuts
 
 
 def _show(rows: Sequence[dict[str, Any]], flows: Sequence[Flow]) -> None:

@@ -340,8 +340,8 @@ def sparse_reading(unit: SparseUnit) -> Iterator[str]:
 
 # What takes sparse units, where nothing of the dense one is lacking.
 TAKE_SPARSE = (
-    "hwsim.gemm", "hwsim.dot", "hwsim.compress", "hwsim.model", "hwsim rtl", "hwsim cosim",
-    "hwsim prove", "hwsim export-c", "hwsim vectors", "hwsim explain",
+    "hwsim.gemm", "hwsim.dot", "hwsim.compress", "hwsim.tolerance", "hwsim.model", "hwsim rtl", "hwsim cosim",
+    "hwsim prove", "hwsim export-c", "hwsim vectors", "hwsim explain", "hwsim diff", "hwsim qualify", "hwsim synth",
 )  # fmt: skip
 
 

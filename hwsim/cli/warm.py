@@ -15,7 +15,7 @@ from hwsim.cli import arguments as complete
 from hwsim.cli.app import app
 from hwsim.cli.output import note, say
 from hwsim.cli.progress import Progress
-from hwsim.spec import ModalUnit, Unit, load_specified, matching, presets
+from hwsim.spec import ModalUnit, Unit, dense_of, load_any, matching, presets
 
 
 @app.command()
@@ -45,7 +45,7 @@ def warm(
     from hwsim.study.product_error import error
 
     names = [name for text in units or presets() for name in (matching(text) if set(text) & set("*?") else [text])]
-    loaded = [unit for name in dict.fromkeys(names) for unit in _computed(load_specified(name))]
+    loaded = [unit for name in dict.fromkeys(names) for unit in _computed(dense_of(load_any(name)))]
     numbers, begun = normals(Stream(1, "warm"), (WARM, LONG)).astype(np.float32), time.monotonic()
     with Progress("compiling", len(loaded)) as bar:
         for done, unit in enumerate(loaded):

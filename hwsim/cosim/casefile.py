@@ -19,7 +19,7 @@ from hwsim.cosim.suites import expected_codes
 from hwsim.cosim.unitdesign import SparseDesign
 from hwsim.formats.codes import codes_of
 from hwsim.formats.yamlfile import FilePart, SpecError, read, validated
-from hwsim.spec import Unit
+from hwsim.spec import SparseUnit, Unit
 from hwsim.spec.sparse import Sparsity
 
 Codes = tuple[Annotated[int, Strict(), Field(ge=0)], ...]
@@ -95,7 +95,8 @@ def load_case(path: Path, design: DotDesign) -> Case:
     def wrong(key: str, rule: str) -> SpecError:
         return SpecError(f"{document.where((key,))}: {key} {rule}")
 
-    named = design.sparse.name if isinstance(design, SparseDesign) else unit.name
+    sparse = dut.sparse if dut else design.sparse if isinstance(design, SparseDesign) else None
+    named = sparse.name if sparse else unit.name
     if file.unit != named:
         who = f"{dut.path} claims to be" if dut else "is played"
         raise wrong("unit", f"must be {named}, which {who}, not {file.unit}")
@@ -103,14 +104,14 @@ def load_case(path: Path, design: DotDesign) -> Case:
     no_port = dut is not None and not dut.file.known("c")
     if file.c and (addend is None or no_port or file.c >> addend.container_bits):
         raise wrong("c", f"must be a code of the design's addend, not {file.c:#x}")
-    if isinstance(design, SparseDesign):
-        rule = design.sparse.sparsity
-        given = file.case(unit, file.id, wrong, rule)
-        whole = fill(unit, design.products, multiplied(design.sparse, given))
-        rest = len(whole.a) - len(given.a)
+    drawn = file.case(unit, file.id, wrong, sparse.sparsity if sparse else None)
+    if sparse and isinstance(design, SparseDesign):
+        rule, whole = sparse.sparsity, fill(unit, design.products, multiplied(sparse, drawn))
+        rest = len(whole.a) - len(drawn.a)
         filled = (0,) * rule.whole_of(rest), rule.patterns[0] * (rest // rule.kept)
-        return replace(whole, b=(*given.b, *filled[0]), metadata=(*given.metadata, *filled[1]))
-    drawn = file.case(unit, file.id, wrong)
+        return replace(whole, b=(*drawn.b, *filled[0]), metadata=(*drawn.metadata, *filled[1]))
+    if sparse and isinstance(design, DutDesign):
+        drawn = design.keep(drawn)
     if difference := design.held.differs(drawn):
         raise SpecError(f"{path}: {design.name} does not take {difference}")
     case = design.held.put(fill(unit, design.products, drawn))
@@ -138,19 +139,20 @@ def write_case(folder: Path, design: DutDesign, case: Case, got: int | None) -> 
         for field in ports.input.fields
     }
     path = folder / "case.yaml"
-    path.write_text(HexDumper.dump({**_data(dut.unit, case, expected, got), "fields": table}), encoding="utf-8")
+    data = _data(dut.sparse or dut.unit, design.driven([case])[0], expected, got)
+    path.write_text(HexDumper.dump({**data, "fields": table}), encoding="utf-8")
     return path
 
 
-def write_unit_case(path: Path, unit: Unit, case: Case, expected: int, got: int | None) -> None:
+def write_unit_case(path: Path, unit: Unit | SparseUnit, case: Case, expected: int, got: int | None) -> None:
     """Write a case of a unit, to play again with `hwsim cosim UNIT --case FILE`. expected, got: codes of results."""
     with written(path) as file:
         file.write(HexDumper.dump(_data(unit, case, expected, got)).encode())
 
 
-def _data(unit: Unit, case: Case, expected: int, got: int | None) -> dict[str, Any]:
-    scales = {key: list(getattr(case, key)) for key in ("scale_a", "scale_b") if getattr(case, key)}
-    data = {"unit": unit.name, "id": case.id, "a": list(case.a), "b": list(case.b), "c": case.c, **scales}
+def _data(unit: Unit | SparseUnit, case: Case, expected: int, got: int | None) -> dict[str, Any]:
+    more = {key: list(getattr(case, key)) for key in ("scale_a", "scale_b", "metadata") if getattr(case, key)}
+    data = {"unit": unit.name, "id": case.id, "a": list(case.a), "b": list(case.b), "c": case.c, **more}
     return {**data, "expected": expected, "got": "unknown" if got is None else got}
 
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from operator import ne
 
 import numpy as np
 from pydantic import ValidationError
@@ -97,6 +98,10 @@ class DutDesign(DotDesign):
     adapter: str
     assertions: bool = False
 
+    def case_of(self, case: Case) -> tuple[Unit, str, Case | None]:
+        """The unit of a case, its name on a command line, and the case; of a sparse design the dense unit's."""
+        return self.unit, self.called if self.dut.sparse is None else self.unit.name, case
+
     @property
     def skipped_suites(self) -> Mapping[SuiteKind, str]:
         """The suites that the design's file leaves out."""
@@ -173,11 +178,21 @@ class DutDesign(DotDesign):
         """
         operands, scale = self.unit.operands, self.unit.scale
         a, b = (_turned(codes, fmt) for codes, fmt in ((beat.a, operands.a), (beat.b, operands.b)))
-        idle = replace(beat, a=a, b=b, c=beat.c ^ addend_mask(self.unit))
+        idle = replace(beat, a=a, b=b, c=beat.c ^ addend_mask(self.unit), metadata=self._others(beat.metadata))
         if scale is None:
             return idle
         scale_a, scale_b = _turned(beat.scale_a, scale.a.format), _turned(beat.scale_b, scale.b.format)
         return replace(idle, scale_a=scale_a, scale_b=scale_b)
+
+    def _others(self, metadata: Sequence[int]) -> tuple[int, ...]:
+        """For each group of a sparse design indices that ascend, as many of them others as can be."""
+        if self.dut.sparse is None:
+            return ()
+        rule = self.dut.sparse.sparsity
+        groups = [metadata[first : first + rule.keep] for first in range(0, len(metadata), rule.keep)]
+        return tuple(
+            index for group in groups for index in max(rule.patterns, key=lambda other: sum(map(ne, other, group)))
+        )
 
     @property
     def beat_unit(self) -> Unit:
@@ -197,8 +212,18 @@ class DutDesign(DotDesign):
         """
         return cases if self.dut.sparse is None else [self._placed(self.dut.sparse, case) for case in cases]
 
+    def keep(self, case: Case) -> Case:
+        """Note how a sparse design is to take a case. Return it as the unit that multiplies has it."""
+        assert self.dut.sparse is not None
+        self._kept[case.id] = case
+        return multiplied(self.dut.sparse, case)
+
+    @cached_property
+    def _kept(self) -> dict[str, Case]:
+        return dict(self.selections)
+
     def _placed(self, unit: SparseUnit, case: Case) -> Case:
-        rule, known = unit.sparsity, self.selections.get(case.id)
+        rule, known = unit.sparsity, self._kept.get(case.id)
         kept = 0 if known is None else len(known.a)
         if known is None or multiplied(unit, known) != replace(case, a=case.a[:kept], b=case.b[:kept]):
             return next(placed(unit, [case], Stream(1, unit.name, "metadata", repr((case.a, case.b, case.c)))))

@@ -26,7 +26,7 @@ from hwsim.cosim.waivers import Waiver
 from hwsim.formats.catalog import looks_like_path
 from hwsim.formats.yamlfile import Document, FilePart, Location, RuleError, SpecError, read, short, validated
 from hwsim.model.flags import FLAG_NAMES, FlagName, FlagRules, undefined
-from hwsim.spec import NotImplementedYet, SparseUnit, Unit, load_any, load_unit
+from hwsim.spec import SparseUnit, Unit, load_any, load_unit
 
 
 class FileList(FilePart):
@@ -442,11 +442,6 @@ class Dut:
         """True if a dot product may have more than one beat."""
         return self.file.ports.last is not None or isinstance(self.file.protocol, AccumulateProtocol)
 
-    def demand_dense(self, command: str) -> None:
-        """Raise NotImplementedYet, naming the command, for a design that claims to be a sparse unit."""
-        if self.sparse is not None:
-            raise NotImplementedYet(f"{self.path}: unit {self.sparse.name} is sparse: {command} does not take it yet")
-
     def wrong(self, key: str, rule: str) -> SpecError:
         """An error: `FILE:LINE: KEY RULE`."""
         part, _, name = key.partition(".")
@@ -476,11 +471,10 @@ def load_dut(path: str | Path) -> Dut:
     return dut
 
 
-def against(dut: Dut, unit: Unit) -> Dut:
+def against(dut: Dut, unit: Unit | SparseUnit) -> Dut:
     """A design as one of another unit than its file's. Raises SpecError where its ports do not fit that."""
-    if dut.sparse is not None:
-        raise SpecError(f"{dut.path}: unit {dut.sparse.name} is sparse, and is compared to no other unit")
-    other = replace(dut, unit=unit)
+    sparse = unit if isinstance(unit, SparseUnit) else None
+    other = replace(dut, unit=unit if sparse is None else sparse.dense, sparse=sparse)
     _check_unit(other)
     return other
 

@@ -143,7 +143,7 @@ def minimal_mismatch(design: DutDesign, simulator: str, shrunk: Shrunk, files: d
         where=tried,
         files=tuple(File(what=what, path=path) for what, path in files.items()),
         again=again,
-        explain=explain_command(unit, design.called, case),
+        explain=explain_command(unit, design.called, design.driven([case])[0]),
     )
     return mismatch.changed(unit=design.name)
 

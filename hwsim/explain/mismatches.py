@@ -120,6 +120,8 @@ def explain_command(unit: Unit, called: str, case: Case) -> str:
         words += ["--c", hex(case.c)]
     if unit.scale is not None:
         words += ["--scale-a", _codes(case.scale_a), "--scale-b", _codes(case.scale_b)]
+    if case.metadata:
+        words += ["--metadata", ",".join(map(str, case.metadata))]
     return shlex.join(words)
 
 

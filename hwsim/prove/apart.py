@@ -32,7 +32,8 @@ LONGEST = 1 << 16  # products of a case
 class UnitPair:
     """Two units that take the same operands, and the numbers of products for which they are compared.
 
-    least, most: of the products of one sum; most is None where both units take any number.
+    least, most: of the products of one sum; most is None where both units take any number. together: products of which
+    each sum has a multiple, besides blocks: what sparse units keep together.
     Raises InputError for units of other operands or scales, and where no number of products is left.
     """
 
@@ -40,6 +41,7 @@ class UnitPair:
     second: Unit
     least: int = 1
     most: int | None = None
+    together: int = 1
 
     def __post_init__(self) -> None:
         first, second = map(_operands, self.units)
@@ -67,7 +69,7 @@ class UnitPair:
     @cached_property
     def block(self) -> int:
         """Products of which each sum has a multiple."""
-        return lcm(*block_lengths(self.first)) if self.first.scale is not None else 1
+        return lcm(self.together, *(block_lengths(self.first) if self.first.scale is not None else ()))
 
     @cached_property
     def step(self) -> int:

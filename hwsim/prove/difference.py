@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hwsim.base.errors import InputError
 from hwsim.base.text import counted
 from hwsim.cases.case import Case, batches
+from hwsim.cases.selection import among_zeros
 from hwsim.compute.gemm import gemm
 from hwsim.explain.beside import BesideLine, beside
 from hwsim.explain.explained import Explained, explain
@@ -24,7 +25,7 @@ from hwsim.explain.readings import supports as has_readings
 from hwsim.formats import FixedFormat
 from hwsim.formats.codes import container_dtype
 from hwsim.prove.apart import CaseSearch, UnitPair
-from hwsim.spec import AlignedSum, ExactSum, Unit, UnitLike, load_unit
+from hwsim.spec import AlignedSum, ExactSum, SparseLike, SparseUnit, Unit, UnitLike, load_pair
 from hwsim.spec.fields import SAYINGS
 from hwsim.study.accuracy.exact import DoubleDouble
 from hwsim.study.accuracy.measures import ulps
@@ -60,7 +61,8 @@ class UnitDifference:
     verdict: `same` only with a proof. products: the numbers of products of one sum that it is about, in words.
     proof: the argument; empty without one. case: the simplest case found on which they differ, or None; codes: both
     results. tried: cases. notes: what was tried, and what is not compared. data: of a matrix product, or None. called:
-    the units' names or paths, as commands take them.
+    the units' names or paths, as commands take them. sparse: of sparse units, whose dense ones `first` and `second`
+    are; else empty. Products are then those that are kept.
     """
 
     first: Unit
@@ -74,6 +76,12 @@ class UnitDifference:
     notes: tuple[str, ...] = ()
     data: DataDifference | None = None
     called: tuple[str, str] = ("", "")
+    sparse: tuple[SparseUnit, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Both units' names."""
+        return tuple(unit.name for unit in self.sparse or (self.first, self.second))
 
     @property
     def same(self) -> bool:
@@ -86,7 +94,7 @@ class UnitDifference:
     @property
     def lines(self) -> list[str]:
         """The verdict, and what it stands on, in lines."""
-        names = f"{self.first.name} and {self.second.name}"
+        names = " and ".join(self.names)
         match self.verdict:
             case "same":
                 return [
@@ -105,11 +113,12 @@ class UnitDifference:
             return
         nonzero = sum(bool(a or b) for a, b in zip(self.case.a, self.case.b, strict=True))
         yield f"simplest of {self.tried:,} cases: {counted(nonzero, 'product')} other than zero, K = {len(self.case.a)}"
-        for unit, code in zip((self.first, self.second), self.codes, strict=True):
+        for name, unit, code in zip(self.names, (self.first, self.second), self.codes, strict=True):
             shown = reading(unit.output, code)
-            yield f"  {unit.name}: {shown.code} = {shown.value} ({unit.output.name})"
-        for unit, called in zip((self.first, self.second), self.called, strict=True):
-            if command := explain_command(unit, called or unit.name, self.case):
+            yield f"  {name}: {shown.code} = {shown.value} ({unit.output.name})"
+        case = among_zeros(self.sparse[0].sparsity, self.case) if self.sparse else self.case
+        for name, unit, called in zip(self.names, (self.first, self.second), self.called, strict=True):
+            if command := explain_command(unit, called or name, case):
                 yield f"  {command}"
 
     @property
@@ -134,7 +143,7 @@ class UnitDifference:
     def as_json(self) -> dict[str, Any]:
         """All of it, as numbers, texts and lists."""
         return {
-            "first": self.first.name, "second": self.second.name, "verdict": self.verdict, "products": self.products,
+            "first": self.names[0], "second": self.names[1], "verdict": self.verdict, "products": self.products,
             "proof": self.proof, "tried": self.tried, "case": None if self.case is None else _sparse(self.case),
             "codes": None if self.codes is None else [hex(code) for code in self.codes],
             "data": None if self.data is None else asdict(self.data), "notes": list(self.notes),
@@ -169,30 +178,39 @@ def quiet(what: str) -> None:
 
 
 def diff(
-    first: UnitLike, second: UnitLike, a: Any = None, b: Any = None, c: Any = None, scale_a: Any = None,
-    scale_b: Any = None, *, products: int | tuple[int, int | None] | None = None, seconds: float = SECONDS,
-    seed: int = 1, at: Callable[[str], None] | None = None,
+    first: UnitLike | SparseLike, second: UnitLike | SparseLike, a: Any = None, b: Any = None, c: Any = None,
+    scale_a: Any = None, scale_b: Any = None, *, metadata: Any = None,
+    products: int | tuple[int, int | None] | None = None, seconds: float = SECONDS, seed: int = 1,
+    at: Callable[[str], None] | None = None,
 ) -> UnitDifference:  # fmt: skip
     """Whether two units return the same for every input of every length.
 
-    first, second: units of the same factors, addend and scales. a, b, c, scale_a, scale_b: a matrix product, as
-    `hwsim.gemm` takes it, of which the difference is counted besides. products: of one sum, a number or the least and
-    the largest (None: any); all that both take unless given. seconds: of cases and solver, where nothing is found at
-    once. seed: of cases. at: called with what is done next, in words.
-    Raises InputError for units of other operands or scales.
+    first, second: units of the same factors, addend and scales; or sparse ones that select alike, which return the same
+    where their dense units do. a, b, c, scale_a, scale_b, metadata: a matrix product, as `hwsim.gemm` takes it, of
+    which the difference is counted besides. products: of one sum, of sparse units those that are kept, a number or the
+    least and the largest (None: any); all that both take unless given. seconds: of cases and solver, where nothing is
+    found at once. seed: of cases. at: called with what is done next, in words.
+    Raises InputError for units of other operands or scales, and for sparse ones that select differently.
     """
     at = at or quiet
-    units = load_unit(first), load_unit(second)
+    one, other, sparse = load_pair(first, second)
     least, most = (products, products) if isinstance(products, int) else products or (1, None)
-    pair = UnitPair(*units, least, most)
+    pair = UnitPair(one, other, least, most, sparse[0].sparsity.kept if sparse else 1)
     called = (_called(first), _called(second))
-    found = replace(_Decision(pair, seconds, seed, at).made(), called=called)
+    found = replace(_Decision(pair, seconds, seed, at).made(), called=called, sparse=sparse)
     if a is None and b is None:
         return found
-    return replace(found, data=on_data(pair, a, b, c, scale_a, scale_b))
+    factors = {"a": a, "b": b, **({"metadata": metadata} if sparse else {})}
+    for name in (name for name, given in factors.items() if given is None):
+        raise InputError(f"{name} is missing: a matrix product has both factors{' and metadata' if sparse else ''}")
+    if metadata is not None and not sparse:
+        raise InputError(f"metadata must not be given: {one.name} is dense")
+    given = (c, scale_a, scale_b)
+    results = [gemm(unit, a, b, *given, metadata=metadata) for unit in sparse or pair.units]
+    return replace(found, data=on_data(pair, *results))
 
 
-def _called(given: UnitLike) -> str:
+def _called(given: UnitLike | SparseLike) -> str:
     return str(given) if isinstance(given, (str, Path)) else ""
 
 
@@ -403,11 +421,8 @@ def _on_its_grid(unit: Unit) -> bool:
 # Of matrices.
 
 
-def on_data(pair: UnitPair, a: Any, b: Any, c: Any, scale_a: Any, scale_b: Any) -> DataDifference:
+def on_data(pair: UnitPair, *results: NDArray[Any]) -> DataDifference:
     """How often two units' results of a matrix product differ, and by how much."""
-    if a is None or b is None:
-        raise InputError(f"{'a' if a is None else 'b'} is missing: a matrix product has both factors")
-    results = [gemm(unit, a, b, c, scale_a, scale_b) for unit in pair.units]
     codes = [
         np.ravel(result.view(container_dtype(unit.output))) for unit, result in zip(pair.units, results, strict=True)
     ]

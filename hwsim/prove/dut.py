@@ -38,12 +38,16 @@ from hwsim.explain.proof import ClaimRow, ProofReport
 from hwsim.explain.reports import all_fault_lines
 from hwsim.formats import Format
 from hwsim.formats.blocks import one_code
+from hwsim.prove.dutselection import NAME, SelectedBeat
 from hwsim.prove.products import Lanes, Placing, RefutedChoice, zeros_count
 from hwsim.prove.terms import Decided, Evaluated, Word
 from hwsim.prove.unrolled import BeatResult, beat_result
 
 SEED, NAMED = 1, 400  # of cases that a name must explain
 SIMULATORS = ("icarus", "verilator")
+
+
+NOTHING = RefutedChoice((), {})
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,12 @@ class DesignAsRead:
 
     design: DutDesign
     followed: BeatResult
-    refuted: RefutedChoice
+    refuted: RefutedChoice = NOTHING
 
     def codes(self, cases: Sequence[Case]) -> np.ndarray:
         """The results of some cases of one beat: integers[cases]."""
         known: dict[str, list[int]] = {}
+        cases = self.design.driven(cases)
         for name, terms in self.followed.beat.items():
             for index, term in enumerate(terms):
                 known[term.symbol()] = [case.c if name == "c" else getattr(case, name)[index] for case in cases]
@@ -110,30 +115,31 @@ class Counterexample:
     doubt: str
 
 
-def counterexample(
-    design: DutDesign, followed: BeatResult, refuted: RefutedChoice, claim: str, path: Path | None
-) -> Counterexample:
-    """Return the simplest case, played in a simulator. path: where the case is written, if anywhere."""
-    read = DesignAsRead(design, followed, refuted)
-    first = read.case()
+def counterexample(read: DesignAsRead, first: Case, claim: str, path: Path | None) -> Counterexample:
+    """Return the simplest case like the first, played in a simulator. path: where the case is written, if anywhere."""
+    design = read.design
     shrunk = Shrinker(design, read.codes).shrink([first])
     if shrunk is None:  # only beside what stood beside it, or in bits that the design leaves undefined
         (expected,), (got,) = expected_codes(design.unit, [first]), read.codes([first]).tolist()
         shrunk = Shrunk(first, expected, got, 1, 1)
     unit, case = design.unit, shrunk.case
+    (driven,) = design.driven([case])
     again, notes = "", [f"the case is the simplest of {counted(shrunk.tried, 'case')} tried"]
+    if driven.metadata:
+        b, metadata = (", ".join(map(str, of)) for of in (map(hex, driven.b), driven.metadata))
+        notes.append(f"as it was played b has {b}, and metadata are {metadata}")
     if path is not None:
         again = shlex.join(["hwsim", "cosim", *design.words, "--case", str(path)])
     with scratch_folder() if path is None else nullcontext(path.parent) as folder:
         written = folder / "case.yaml" if path is None else path
-        write_unit_case(written, unit, case, shrunk.expected, shrunk.got)
+        write_unit_case(written, design.dut.sparse or unit, driven, shrunk.expected, shrunk.got)
         verdict, doubt = _played(design, shrunk, written)
     notes.append(verdict)
     notes += all_fault_lines(_kinds(design, read, case))
     mismatch = wrong_result(
         unit, case, shrunk.expected, shrunk.got, suite=claim, driver="proof",
         meaning=interpretation(explained_case(unit, case), shrunk.got),
-        again=again, explain=explain_command(unit, design.called, case),
+        again=again, explain=explain_command(unit, design.called, driven),
     )  # fmt: skip
     return Counterexample(mismatch, tuple(notes), doubt)
 
@@ -182,7 +188,7 @@ def refuted_by_a_case(design: DutDesign, followed: BeatResult, count: int) -> Re
     drawn = [case for _, case in Filter(design).take(every)]
     choices = list(_choices(design, count, drawn))
     cases = [DesignAsRead(design, followed, choice).case() for choice in choices]
-    got = DesignAsRead(design, followed, RefutedChoice((), {})).codes(cases).tolist()
+    got = DesignAsRead(design, followed).codes(cases).tolist()
     for choice, want, code in zip(choices, expected_codes(design.unit, cases), got, strict=True):
         if not design.unpromised.same(want, code):
             return choice
@@ -247,7 +253,6 @@ def prove_dut(design: DutDesign, asked: DutProofOptions | None = None, command: 
 
     Raises as `beat_result` does, and NotImplementedYet for a unit that the model does not have.
     """
-    design.dut.demand_dense("hwsim prove --dut")
     return _DutProof(design, asked or DutProofOptions(), command).made()
 
 
@@ -256,7 +261,10 @@ class _DutProof:
         self.design, self.asked, self.command = design, asked, command
         self.begun, self.spent_before = time.monotonic(), time.thread_time()
         asked.at("Yosys reads the design, and a beat is followed through it")
-        self.followed: BeatResult = beat_result(design)
+        self.read: BeatResult = beat_result(design)
+        sparse = design.dut.sparse
+        self.selected = None if sparse is None else SelectedBeat(sparse, self.read)
+        self.followed = self.read if self.selected is None else self.selected.dense
         self.rows: list[ClaimRow] = []
         self.notes: list[str] = []
         if design.held:
@@ -268,11 +276,11 @@ class _DutProof:
 
     def made(self) -> ProofReport:
         """Return the report of all claims, and of what follows from them."""
-        for row in self.followed.rows:
+        for row in self.read.rows:
             self._add(row)
-        if self.followed.hint:
-            self.notes.append(self.followed.hint)
-        if all(row.holds for row in self.rows):
+        if self.read.hint:
+            self.notes.append(self.read.hint)
+        if all(row.holds for row in self.rows) and (self.selected is None or self._selection(self.selected)):
             self._products()
         if self.shown is not None:
             self.notes += self.shown.notes
@@ -299,15 +307,19 @@ class _DutProof:
         self.rows.append(row)
         self.asked.tell(row)
 
-    def _add_refuted(self, rows: Sequence[ClaimRow], choice: RefutedChoice | None) -> None:
+    @property
+    def _as_read(self) -> DesignAsRead:
+        return DesignAsRead(self.design, self.read, self.refuted or NOTHING)
+
+    def _add_refuted(self, rows: Sequence[ClaimRow], case: Case | None) -> None:
         """Add claims that the design's netlist refutes; they are refuted only where a simulator shows it, too.
 
-        choice: a case, where one is found.
+        case: one that refutes them, where one is found.
         """
         doubt = "no case was found whose result is wrong"
-        if choice is not None:
+        if case is not None:
             self.asked.at("making the case simpler, and playing it in a simulator")
-            self.shown = counterexample(self.design, self.followed, choice, rows[0].name, self.asked.case)
+            self.shown = counterexample(self._as_read, case, rows[0].name, self.asked.case)
             doubt = self.shown.doubt
         for row in rows:
             if doubt:
@@ -320,6 +332,41 @@ class _DutProof:
         if self.proved == self.design.products:
             return f"equal for every beat{where}"
         return f"equal for every beat with at most {counted(self.proved, 'product')} other than zero{where}"
+
+    def _selection(self, selected: SelectedBeat) -> bool:
+        """True if the claim is proved that what metadata do not select does not count; it has its row then."""
+        self.asked.at("deciding what metadata select")
+        begun, rule = time.thread_time(), selected.unit.sparsity
+        wrong, solver = self._wrongly_selected(), "cases"
+        word: Word = "refuted"
+        if wrong is None:
+            word, beats = selected.decide(self.asked.seconds)
+            wrong, solver = self._wrong_of([self.design.keep(case) for case in beats]), "terms, or bitwuzla"
+        over = f"any factors, each of the {counted(len(rule.patterns), 'choice')} of ascending metadata in each of "
+        row = ClaimRow(
+            name=NAME, words="of b and metadata the result depends on what these select alone",
+            over=f"{over}{counted(len(selected.groups), 'group')}",
+            solver=solver, seconds=time.thread_time() - begun, word=word,
+        )  # fmt: skip
+        if word == "refuted":
+            self._add_refuted([row], wrong)
+        else:
+            self._add(row)
+        return row.holds
+
+    def _wrongly_selected(self) -> Case | None:
+        """The first wrong one of the cases whose results name the factor that a lane got, and of random ones."""
+        drawn = self.design.held.drawn(random_cases(self.design.drawn_for, SAMPLES, SAMPLE_SEED))
+        every = [case for _, case in Filter(self.design).take([*self.design.selected, *drawn])]
+        return self._wrong_of([case for case in every if len(case.a) == self.design.products])
+
+    def _wrong_of(self, cases: Sequence[Case]) -> Case | None:
+        if not cases:
+            return None
+        got = self._as_read.codes(cases).tolist()
+        wants = expected_codes(self.design.unit, cases)
+        same = self.design.unpromised.same
+        return next((case for case, want, code in zip(cases, wants, got, strict=True) if not same(want, code)), None)
 
     def _products(self) -> None:
         """Decide all products at once unless a number is asked for; else one other than zero, two, and so on."""
@@ -339,7 +386,7 @@ class _DutProof:
                 self.notes.append(f"{row.name}: undecided in {row.seconds:.0f} s: {row.over}")
                 return
             if row.word == "refuted":
-                self._add_refuted([row], self.refuted)
+                self._add_refuted([row], self.refuted and self._as_read.case())
                 return
             self._add(row)
             if row.word != "proved":
@@ -350,7 +397,7 @@ class _DutProof:
         """True if the claim of all products is decided in its share of the time; it has its row then."""
         self.asked.at("deciding all products at once")
         count, begun = self.design.products, time.thread_time()
-        self.refuted = refuted_by_a_case(self.design, self.followed, count)
+        self.refuted = refuted_by_a_case(self.design, self.read, count)
         if self.refuted is not None:
             return False  # of fewer products it may be simpler
         word, done = self._choices(count, False, begun, WHOLE_SHARE * self.asked.seconds)
@@ -382,7 +429,7 @@ class _DutProof:
         took so long that all of them would not be done in time.
         """
         begun = time.thread_time()
-        self.refuted = refuted_by_a_case(self.design, self.followed, count)
+        self.refuted = refuted_by_a_case(self.design, self.read, count)
         if self.refuted is not None:
             return self._of_choices(count, False, begun, "refuted", 0, solver="cases")
         if count == 1:
@@ -435,7 +482,7 @@ class _DutProof:
             solver=solver,
             seconds=time.thread_time() - begun,
             word=word,
-            refuting={} if self.refuted is None else DesignAsRead(self.design, self.followed, self.refuted).named,
+            refuting={} if self.refuted is None else self._as_read.named,
         )
 
     @cached_property

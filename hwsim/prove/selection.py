@@ -6,7 +6,7 @@ What is selected is the model's: its `selected` is run on opaque codes, for all 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -36,9 +36,20 @@ from hwsim.prove.terms import (
 )
 from hwsim.rtl import verilog
 from hwsim.spec import Pipeline, SparseUnit
+from hwsim.spec.sparse import Sparsity
 
 SELECT = "select: "  # what the names of these claims begin with
 UNNAMED = re.compile(r"state\d+")  # as circuits call registers of no name, which are numbered as they come
+
+
+def chosen(rule: Sparsity, b: Sequence[Term], metadata: Sequence[Term], lane: int) -> Term:
+    """The factor that a lane gets: by the index of its run among those of its group, the last beyond them."""
+    group, index = lane // rule.kept, metadata[lane // rule.run]
+    places = [(group * rule.of + number) * rule.run + lane % rule.run for number in range(rule.of)]
+    code = b[places[-1]]
+    for number in reversed(range(rule.of - 1)):
+        code = choose(same(index, value(number, width(index))), b[places[number]], code)
+    return code
 
 
 @dataclass(frozen=True)
@@ -81,14 +92,8 @@ class Selecting:
         return self._elements("in_metadata", self.unit.sparsity.index_bits)
 
     def chosen(self, lane: int) -> Term:
-        """The factor of b that a lane gets: by the index of its run among those of its group, the last beyond them."""
-        rule, b = self.unit.sparsity, self.b
-        group, index = lane // rule.kept, self.metadata[lane // rule.run]
-        places = [(group * rule.of + number) * rule.run + lane % rule.run for number in range(rule.of)]
-        code = b[places[-1]]
-        for number in reversed(range(rule.of - 1)):
-            code = choose(same(index, value(number, width(index))), b[places[number]], code)
-        return code
+        """The factor of b that a lane gets."""
+        return chosen(self.unit.sparsity, self.b, self.metadata, lane)
 
     def _inputs(self) -> dict[Term, Term]:
         """The dense file's inputs, as the sparse one has them behind its selector."""

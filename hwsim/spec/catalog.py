@@ -176,8 +176,8 @@ def load_specified(name: SpecifiedLike | SparseUnit) -> Specified:
     """The unit of a name, of one mode or of several; as `load_unit`, which takes those of one mode."""
     unit = load_any(name)
     if isinstance(unit, SparseUnit):
-        takers = "without metadata a dense one is wanted; `hwsim docs sparse` says what takes sparse ones"
-        raise SpecError(f"unit {unit.name} is sparse: {takers}; {unit.dense.name} is its dense one")
+        instead = f"take {unit.dense.name}, its dense one, with the factors that metadata select"
+        raise SpecError(f"unit {unit.name} is sparse, and a dense one is wanted: {instead} (`hwsim docs sparse`)")
     return unit
 
 
@@ -191,6 +191,30 @@ def load_sparse(name: SparseLike | Unit) -> SparseUnit:
     if not isinstance(unit, SparseUnit):
         raise SpecError(f"unit {unit.name} is dense, and takes no metadata")
     return unit
+
+
+def load_one(name: UnitLike | SparseLike) -> Unit | SparseUnit:
+    """The unit of a name: dense and of one mode, or sparse. Raises as `load_unit`."""
+    unit = load_any(name)
+    return unit if isinstance(unit, SparseUnit) else load_unit(name)
+
+
+def load_pair(first: UnitLike | SparseLike, second: UnitLike | SparseLike) -> tuple[Unit, Unit, tuple[SparseUnit, ...]]:
+    """Two units; of two sparse ones the dense ones, and both. Raises SpecError where they have no input in common."""
+    one, other = load_one(first), load_one(second)
+    if isinstance(one, SparseUnit) and isinstance(other, SparseUnit):
+        if one.sparsity != other.sparsity:
+            kept = f"their metadata keep {one.sparsity}, and {other.sparsity}"
+            raise SpecError(f"{one.name} and {other.name} take no input in common: {kept}")
+        return one.dense, other.dense, (one, other)
+    for sparse, dense in ((one, other), (other, one)):
+        if isinstance(sparse, SparseUnit):
+            raise SpecError(
+                f"{sparse.name} is sparse and {dense.name} is not: they take no input in common; compare {dense.name} "
+                f"with {sparse.dense.name}, which multiplies what {sparse.name} selects"
+            )
+    assert isinstance(one, Unit) and isinstance(other, Unit)
+    return one, other, ()
 
 
 def load_any(name: SpecifiedLike | SparseLike) -> Specified | SparseUnit:

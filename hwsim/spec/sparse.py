@@ -39,6 +39,9 @@ class Sparsity(SpecPart):
             raise RuleError("keep", f"must be less than of ({self.of}), not {self.keep}")
         return self
 
+    def __str__(self) -> str:
+        return f"{self.keep} of {self.of}{'' if self.run == 1 else f' runs of {self.run}'}"
+
     @property
     def kept(self) -> int:
         """Factors that a keeps of `whole` ones."""

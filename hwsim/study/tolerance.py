@@ -11,9 +11,10 @@ import numpy as np
 from hwsim.base.errors import InputError
 from hwsim.formats import FixedFormat, codes_of
 from hwsim.formats.blocks import per_term
-from hwsim.spec import Unit, UnitLike, load_unit
-from hwsim.spec.arguments import addend_codes, check_length, matrix_shape, scale_codes, scale_shapes
+from hwsim.spec import SparseLike, SparseUnit, Unit, UnitLike, load_pair
+from hwsim.spec.arguments import addend_codes, addends, check_length, matrix_shape, scale_codes, scale_shapes
 from hwsim.spec.keys import Factor
+from hwsim.spec.sparse import gathered
 from hwsim.study.accuracy.bounds import bounds, counted_magnitude, overflow_limit, worst_errors
 from hwsim.study.accuracy.exact import Array, exact_product
 from hwsim.study.accuracy.roundings import least_exponent
@@ -45,25 +46,31 @@ class Tolerance:
 
 
 def tolerance(
-    unit: UnitLike, k: int | None = None, a: Any = None, b: Any = None, c: Any = None, scale_a: Any = None,
-    scale_b: Any = None, *, largest_a: float | None = None, largest_b: float | None = None, largest_c: float = 0.0,
-    other: UnitLike | None = None,
+    unit: UnitLike | SparseLike, k: int | None = None, a: Any = None, b: Any = None, c: Any = None,
+    scale_a: Any = None, scale_b: Any = None, *, metadata: Any = None, largest_a: float | None = None,
+    largest_b: float | None = None, largest_c: float = 0.0, other: UnitLike | SparseLike | None = None,
 ) -> Tolerance:  # fmt: skip
     """How far a unit's results may be from the exact a b + c, whatever the data within bounds, or for given data.
 
     a, b, c, scale_a, scale_b: a matrix product's codes, as `hwsim.gemm` takes them, of two axes; or k products of
     factors of at most largest_a and largest_b in magnitude (their formats' largest unless given) and an addend of at
-    most largest_c. other: a second unit: the bound is of the difference of both units' results.
+    most largest_c. other: a second unit: the bound is of the difference of both units' results. metadata: of a sparse
+    unit, beside a and b; k are then the products that are kept.
     Computed in float64 and rounded up. Warns (ToleranceWarning) where results of zeros would be within the bound.
     Raises InputError where the operands do not fit the units.
     """
-    units = [load_unit(unit), *([] if other is None else [load_unit(other)])]
+    one, second, sparse = load_pair(unit, unit if other is None else other)
+    units = [one, *([] if other is None else [second])]
+    if metadata is not None and (not sparse or a is None or b is None):
+        raise InputError("metadata go with a sparse unit's a and b")
     if a is None and b is None:
         if k is None:
             raise InputError("k is missing: the number of products, or a and b")
         found = _of_bounds(units, k, largest_a, largest_b, largest_c)
     elif a is None or b is None or k is not None:
         raise InputError("a and b go together, and without k")
+    elif sparse:
+        found = _of_selected(sparse[0], units, a, b, c, metadata)
     else:
         found = _of_data(units, a, b, c, scale_a, scale_b)
     if found.zeros_pass:
@@ -74,6 +81,22 @@ def tolerance(
             stacklevel=2,
         )
     return found
+
+
+def _of_selected(unit: SparseUnit, units: list[Unit], a: Any, b: Any, c: Any, metadata: Any) -> Tolerance:
+    """Of a product of sparse units, row by row: each row has factors of b of its own."""
+    if metadata is None:
+        raise InputError("metadata are missing: they go with a sparse unit's a and b")
+    codes_a, codes_b, places = gathered(unit, a, b, metadata, "(K, N)")
+    shape = len(codes_a), codes_b.shape[1]
+    codes_c = None if c is None else addends(unit.dense, c, shape, "c")
+    rows = [
+        _of_data(units, codes_a[row : row + 1], codes_b[kept], None if codes_c is None else codes_c[row : row + 1],
+                 None, None)
+        for row, kept in enumerate(places)
+    ]  # fmt: skip
+    atol, exact = (np.concatenate([getattr(row, name) for row in rows]) for name in ("atol", "exact"))
+    return Tolerance(atol, exact, sum(row.zeros_pass for row in rows), atol.size)
 
 
 def _of_bounds(units: list[Unit], k: int, largest_a: float | None, largest_b: float | None, c: float) -> Tolerance:

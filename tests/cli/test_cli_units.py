@@ -173,15 +173,16 @@ def test_a_missing_tool_is_status_3(run: Run, small: str, monkeypatch: pytest.Mo
 
 def test_commands_refuse_sparse_units_by_name(run: Run, tmp_path: Path) -> None:
     name = "hopper-wgmma-sp-e4m3-f32"
-    words = f"unit {name} is sparse: without metadata a dense one is wanted; .*hopper-wgmma-e4m3-f32 is its dense one"
+    words = f"unit {name} is sparse, and a dense one is wanted: take hopper-wgmma-e4m3-f32, its dense one, with the"
     made = ["-o", str(tmp_path / "made")]
-    for command in (["export-sv", name, *made], ["synth", name], ["diff", name, name]):
+    for command in (["export-sv", name, *made], ["capture", "cases", name, *made], ["study", "--unit", name, *made]):
         fails(run(*command), words)
+    fails(run("diff", name, "hopper-wgmma-e4m3-f32"), f"{name} is sparse and .* is not: they take no input in common")
     assert list(tmp_path.iterdir()) == []
     shown = run("units", name).out
     assert "dense: hopper-wgmma-e4m3-f32\nsparsity: {keep: 2, of: 4}\n" in shown
     assert "# Of every 4 neighbours along K, a keeps 2" in shown
-    assert "hwsim export-c, hwsim vectors and hwsim explain take it; what else there is refuses it by name." in shown
+    assert "hwsim vectors, hwsim explain, hwsim diff, hwsim qualify and hwsim synth take it; what else" in shown
 
 
 HALF = "unit: half\ndense: hopper-wgmma-e4m3-f32\nsparsity: {keep: 2, of: 4}\n"

@@ -19,9 +19,8 @@ from hwsim.cosim.dutdesign import DutDesign, dut_design
 from hwsim.cosim.dutfile import load_dut
 from hwsim.cosim.run import CosimOptions, run
 from hwsim.explain import RunReport
-from hwsim.prove.dut import prove_dut
 from hwsim.rtl import verilog
-from hwsim.spec import NotImplementedYet, as_yaml, load_sparse, pipeline
+from hwsim.spec import as_yaml, load_sparse, pipeline
 
 UNIT = load_sparse(
     {"unit": "two-of-four", "dense": of_lanes("hopper-wgmma-e4m3-f32", 4), "sparsity": {"keep": 2, "of": 4}}
@@ -95,11 +94,6 @@ WRONG = {
 def test_ports_and_unit_fit(words: str, tmp_path: Path) -> None:
     with pytest.raises(hwsim.SpecError, match=words):
         design_in(tmp_path, **WRONG[words])
-
-
-def test_proofs_refuse_it_by_name(tmp_path: Path) -> None:
-    with pytest.raises(NotImplementedYet, match="unit two-of-four is sparse: hwsim prove --dut does not take it yet"):
-        prove_dut(design_in(tmp_path))
 
 
 def played(folder: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant | None = None) -> RunReport:

@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "plan": ({"plan": {}}, "plan must not be given with metadata"),
     "packed": ({"packed": "a"}, "packed must not be given with metadata"),
     "dense": ({"unit": "hopper-wgmma-e4m3-f32"}, "unit hopper-wgmma-e4m3-f32 is dense, and takes no metadata"),
-    "without": ({"metadata": None}, "unit hopper-wgmma-sp-e4m3-f32 is sparse: without metadata a dense one is wanted"),
+    "without": ({"metadata": None}, "unit hopper-wgmma-sp-e4m3-f32 is sparse, and a dense one is wanted: take hopper"),
 }  # fmt: skip
 
 

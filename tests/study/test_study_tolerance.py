@@ -184,3 +184,23 @@ def test_what_may_overflow_has_no_bound() -> None:
     a[0, 0] = 0x7F
     with pytest.raises(InputError, match="must be finite"):
         tolerance(unit, a=a, b=b)
+
+
+# Sparse units.
+
+
+def test_of_a_sparse_product_each_row_has_its_own_factors_of_b() -> None:
+    generator = np.random.default_rng(3)
+    a, b = generator.integers(0x20, 0x40, (3, 32), np.uint8), generator.integers(0x20, 0x40, (64, 2), np.uint8)
+    metadata = np.sort(np.argsort(generator.random((3, 16, 4)), axis=2)[:, :, :2], axis=2).reshape(3, 32)
+    unit = "hopper-wgmma-sp-e4m3-f32"
+    found = tolerance(unit, a=a, b=b, metadata=metadata)
+    for row, kept in enumerate(metadata):
+        places = np.arange(32) // 2 * 4 + kept
+        dense = tolerance(HOPPER, a=a[row : row + 1], b=b[places])
+        assert (found.atol[row] == dense.atol[0]).all() and (found.exact[row] == dense.exact[0]).all()
+    assert (np.abs(hwsim.gemm(unit, a, b, metadata=metadata) - found.exact) <= found.atol).all()
+    assert tolerance(unit, 32).atol == tolerance(HOPPER, 32).atol
+    for wrong in ({"a": a, "b": b}, {"k": 32, "metadata": metadata}):
+        with pytest.raises(InputError, match="metadata"):
+            tolerance(unit, **wrong)

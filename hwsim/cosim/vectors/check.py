@@ -149,10 +149,13 @@ class Stored:
         return np.append(np.flatnonzero(nibbles >> offset % 4 & 1), self.operands.count)
 
     def case(self, number: int) -> Case:
+        """A case as the unit that multiplies has it."""
+        return _multiplied(self.written, self.written_case(number))
+
+    def written_case(self, number: int) -> Case:
+        """A case as its lines have it."""
         lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
-        return _multiplied(
-            self.written, case_of(self.written, self.name(number), [self.operands[line] for line in lines])
-        )
+        return case_of(self.written, self.name(number), [self.operands[line] for line in lines])
 
 
 def _multiplied(unit: Written, case: Case) -> Case:

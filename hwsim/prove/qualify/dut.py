@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from hwsim.prove.circuits import Circuit
 
 
-FIELDS = ("a", "b", "c", "scale_a", "scale_b")
+FIELDS = ("a", "b", "c", "scale_a", "scale_b", "metadata")
 
 
 def dut_machine(design: DutDesign, netlist: Netlist, mutants: Sequence[Mutant]) -> MutantMachine:
@@ -76,13 +76,22 @@ def dut_groups(design: DutDesign, cases: Sequence[Case]) -> Iterator[CaseGroup]:
     for batch in batches(design.unit, cases, TOGETHER):
         numbers = np.arange(number, number + len(batch))
         number += len(batch)
-        beat = BeatWords(_inputs(design, batch), frozenset(), frozenset())
+        beat = BeatWords(_inputs(design, _driven(design, batch)), frozenset(), frozenset())
         yield CaseGroup([beat], _expected(design, batch), numbers)
 
 
 def _expected(design: DutDesign, batch: Batch) -> NDArray[Any]:
     """The results that the model returns, -0 as +0 where that is as good."""
     return code_array(design.unpromised.plain_zeros(expected(design.unit, batch)).tolist())
+
+
+def _driven(design: DutDesign, batch: Batch) -> Batch:
+    """Cases as the design takes them."""
+    if design.dut.sparse is None:
+        return batch
+    cases = design.driven(list(batch.cases()))
+    b, metadata = (np.array([getattr(case, name) for case in cases], batch.b.dtype) for name in ("b", "metadata"))
+    return replace(batch, b=b, metadata=metadata)
 
 
 def _inputs(design: DutDesign, batch: Batch) -> dict[str, Words]:
@@ -305,20 +314,25 @@ def wilson(count: int, total: int, z: float = 1.96) -> Share:
 
 def cases_of(design: DutDesign, known: Stored | None) -> tuple[str, list[Case]]:
     """The cases that a design takes: of a user's set, or of the smoke set of its unit. Raises ValueError for none."""
-    if known is not None and known.unit != design.dut.unit:
+    if known is not None and known.written != (design.dut.sparse or design.dut.unit):
         raise InputError(
-            f"{known.folder} has vectors of {known.unit.name}, which is not the unit that the design names"
+            f"{known.folder} has vectors of {known.written.name}, which is not the unit that the design names"
         )
     if known is None:
         where = f"smoke vectors of {design.unit.name}"
         every = (case for batch in made_batches(Wanted(design.drawn_for)) for case in batch.cases())
         offered = design.held.drawn(every, solved=True)
     else:
-        where, offered = str(known.folder), [known.case(number) for number in range(known.cases)]
+        where, offered = str(known.folder), [_stored(design, known, number) for number in range(known.cases)]
     taken = [case for _, case in Filter(design).take(offered)]
     if not taken:
         raise InputError(f"the design takes none of the {len(offered):,} cases of {where}")
     return where, taken
+
+
+def _stored(design: DutDesign, known: Stored, number: int) -> Case:
+    """A case of a set, which a sparse design takes under the set's metadata."""
+    return known.case(number) if design.dut.sparse is None else design.keep(known.written_case(number))
 
 
 class DutQualifier:

@@ -14,11 +14,11 @@ from hwsim.cosim.vectors.plan import SUITES, Wanted
 from hwsim.prove.methods import provable
 from hwsim.prove.qualify.machine import played
 from hwsim.prove.qualify.mutants import Mutant
-from hwsim.prove.qualify.steps import UnitNetlists, groups
+from hwsim.prove.qualify.steps import UnitNetlists
 from hwsim.prove.qualify.survivors import Refuted, Survivors
 from hwsim.prove.terms import Word
 from hwsim.rtl import supports
-from hwsim.spec import Specified, Unit, modes_of
+from hwsim.spec import AnyUnit, Unit, dense_of, modes_of
 
 Fate = Literal["smoke", "standard", "proof", "equivalent", "open"]
 FATES: tuple[Fate, ...] = get_args(Fate)
@@ -92,18 +92,18 @@ class CaseNames:
 class Qualifier:
     """A check of what becomes of each mutant of a unit's steps.
 
-    unit: of one mode or of several. cuts: as `hwsim rtl` has them; they divide the trees of maximum and sum, and
+    unit: of one mode, of several, or sparse. cuts: as `hwsim rtl` has them; they divide trees of maximum and sum, and
     additions. seconds: for each question to the solver. cases: of each suite, and of each mode. Raises
     NotImplementedYet for a unit that the RTL does not have, or that no proof covers; ToolMissing, and FlowFailed with
     what Yosys said.
     """
 
     def __init__(
-        self, unit: Specified, cuts: Sequence[str], seed: int, seconds: float, progress: Progress = silent,
+        self, unit: AnyUnit, cuts: Sequence[str], seed: int, seconds: float, progress: Progress = silent,
         cases: Mapping[str, int] = SUITES,
     ):  # fmt: skip
         supports(unit).demand()
-        provable(unit).demand()
+        provable(dense_of(unit)).demand()
         self.unit, self.cuts, self.seed, self.seconds, self.progress = unit, tuple(cuts), seed, seconds, progress
         self.cases = cases
         progress(0, 0, "reading the steps")
@@ -119,7 +119,7 @@ class Qualifier:
         fates = {mutant: MutantRow(mutant, "equivalent") for mutant in chosen if self.netlists.absorbed(mutant)}
         left = [mutant for mutant in chosen if mutant not in fates]
         for suite in ("smoke", "standard"):
-            for number, mode in enumerate(modes_of(self.unit)):
+            for number, mode in enumerate(modes_of(dense_of(self.unit))):
                 left = self._played(suite, number, mode, left, fates)
         self._proved(left, fates)
         rows = tuple(fates[mutant] for mutant in chosen)
@@ -135,7 +135,7 @@ class Qualifier:
         machine, names = self.netlists.machine(mutants, mode), CaseNames()
         unseen = set(machine.unseen().tolist())
         batches = names.noted(made_batches(Wanted(mode, suite, cases=total)))
-        case_groups = groups(mode, batches, machine, number)
+        case_groups = self.netlists.groups(mode, batches, machine, number)
         # Mutants that short cases kill need not be played through long ones.
         ordered = sorted(case_groups, key=lambda group: len(group.beats)) if suite == "smoke" else case_groups
         done = 0

@@ -10,6 +10,7 @@ from amaranth.back import rtlil
 from numpy.typing import NDArray
 
 from hwsim.cases.case import Batch, Case, beats, expected
+from hwsim.cases.selection import placed_batch
 from hwsim.formats import FloatFormat
 from hwsim.formats.codes import Codes
 from hwsim.model.clock import Beat
@@ -30,7 +31,8 @@ from hwsim.prove.qualify.machine import (
 from hwsim.prove.qualify.mutants import AIGER, SELECT, Mutant, absorbed, netlists, of_one_lane, written
 from hwsim.rtl.accumulate import EnteringCode, accumulation
 from hwsim.rtl.methods import datapath, promotion
-from hwsim.spec import Specified, Unit, modes_of, unpromised
+from hwsim.rtl.selector import FactorSelect
+from hwsim.spec import AnyUnit, SparseUnit, Unit, dense_of, modes_of, unpromised
 from hwsim.spec.implementation import one_plain_window
 
 READ = """read_rtlil {name}.il
@@ -39,6 +41,7 @@ proc -noopt -norom
 """
 # Steps whose lanes are proved to be one circuit: of any sum, and of one plain window.
 BY_LANE = {False: ("decode", "multiply"), True: ("decode", "multiply", "distance", "align")}
+SELECTOR = "select"  # of a sparse unit, what stands before the first step
 ENTERING = "entering"  # what makes a register's code of an addend: its mutants are not asked for
 # Inputs of the whole beside those of the first step: of the adder behind a group's sum.
 OPENS, ADDEND = "opens", "addend"
@@ -48,17 +51,22 @@ CARRIED = "i__carried__"
 class UnitNetlists:
     """The steps of a unit's datapath, and of what adds its groups' sums up, without registers between them.
 
-    cuts: which divide trees of maximum and sum. seed: of the bits that control mutants.
+    given: the unit, of which `unit` is the dense one. cuts: which divide trees of maximum and sum. seed: of the bits
+    that control mutants.
     Raises NotImplementedYet for a unit that the RTL cannot build, ToolMissing, and FlowFailed with what Yosys said.
     """
 
-    def __init__(self, unit: Specified, cuts: Sequence[str], seed: int):
-        self.unit, self.after = unit, accumulation(unit)
+    def __init__(self, given: AnyUnit, cuts: Sequence[str], seed: int):
+        self.sparse = given if isinstance(given, SparseUnit) else None
+        self.unit = unit = dense_of(given)
+        self.after = accumulation(unit)
         self.group = list(datapath(unit, cuts).steps)
         self.adder = [] if self.after is None else list(promotion(unit, cuts).steps)
         components = {step.name: step for step in (*self.group, *self.adder)}
         if self.after is not None:
             components |= {ENTERING: EnteringCode(self.after)}
+        if self.sparse is not None:
+            components = {SELECTOR: FactorSelect(self.sparse), **components}
         files = {f"{name}.il": rtlil.convert(component, name="top") for name, component in components.items()}
         self.steps = netlists({name: READ.format(name=name) for name in components}, files, seed)
 
@@ -76,6 +84,10 @@ class UnitNetlists:
         """True if a mutant changes nothing of its own cell."""
         return absorbed(next(netlist for netlist in self.steps if netlist.name == mutant.step), mutant)
 
+    def groups(self, unit: Unit, made: Iterable[Batch], machine: MutantMachine, mode: int = 0) -> Iterator[CaseGroup]:
+        """As `groups`; of a sparse unit the dense one's cases, put among other factors of b."""
+        return groups(unit, made, machine, mode, self.sparse)
+
     def machine(self, mutants: Sequence[Mutant], mode: Unit | None = None) -> MutantMachine:
         """All steps as one circuit, with mutants in it. mode: of several, that whose results are compared."""
         return _joined(self, mutants, modes_of(self.unit)[0] if mode is None else mode)
@@ -89,6 +101,9 @@ def _joined(nets: UnitNetlists, mutants: Sequence[Mutant], unit: Unit) -> Mutant
     parts = [(netlist, [mutants[number] for number in numbers[netlist.name]]) for netlist in nets.steps]
     graphs: dict[str, Graph] = dict(zip(numbers, map(read_aiger, written(parts, "aag", AIGER)), strict=True))
     inputs = {name: len(bits) for name, bits in graphs[nets.group[0].name].inputs.items() if name != SELECT}
+    if nets.sparse is not None:
+        selecting = {name: len(bits) for name, bits in graphs[SELECTOR].inputs.items() if name != SELECT}
+        inputs = {name: bits for name, bits in inputs.items() if not name.startswith("i__b__")} | selecting
     if nets.after is not None:
         adder = {name: len(bits) for name, bits in graphs[nets.adder[0].name].inputs.items() if name != SELECT}
         inputs |= {f"{nets.after.name}.{name}": bits for name, bits in adder.items() if name != "i__partial"}
@@ -107,7 +122,10 @@ def _joined(nets: UnitNetlists, mutants: Sequence[Mutant], unit: Unit) -> Mutant
             given = {f"i{port[1:]}": bits for port, bits in outputs.items()}
         return outputs
 
-    last = group = chain((step.name for step in nets.group), joined.inputs)
+    first = dict(joined.inputs)
+    if nets.sparse is not None:
+        first |= {f"i{port[1:]}": bits for port, bits in put(SELECTOR, first).items()}
+    last = group = chain((step.name for step in nets.group), first)
     states = [Held(name, group[f"o__{name.removeprefix(CARRIED)}"]) for name in inputs if name.startswith(CARRIED)]
     if nets.after is not None:
         prefix = f"{nets.after.name}."
@@ -150,8 +168,8 @@ class _Some:
 
     def part(self, taken: slice) -> _Some:
         batch = self.batch
-        scales = (None if side is None else side[taken] for side in (batch.scale_a, batch.scale_b))
-        cut = Batch((), batch.a[taken], batch.b[taken], batch.c[taken], *scales)
+        more = (None if side is None else side[taken] for side in (batch.scale_a, batch.scale_b, batch.metadata))
+        cut = Batch((), batch.a[taken], batch.b[taken], batch.c[taken], *more)
         return _Some(cut, self.numbers[taken], self.results[taken])
 
     def joined(self, other: _Some) -> _Some:
@@ -163,39 +181,42 @@ class _Some:
     @property
     def _arrays(self) -> tuple[Codes | None, ...]:
         batch = self.batch
-        return batch.a, batch.b, batch.c, batch.scale_a, batch.scale_b
+        return batch.a, batch.b, batch.c, batch.scale_a, batch.scale_b, batch.metadata
 
 
-def groups(unit: Unit, made: Iterable[Batch], machine: MutantMachine, mode: int = 0) -> Iterator[CaseGroup]:
+def groups(
+    unit: Unit, made: Iterable[Batch], machine: MutantMachine, mode: int = 0, sparse: SparseUnit | None = None
+) -> Iterator[CaseGroup]:
     """Yield cases in groups of one length, with the results that the model computes.
 
     They are in their order, but that those of a length wait until a group of them is full, or no case is left.
-    mode: the number of the unit's, of a unit of several.
+    mode: the number of the unit's, of a unit of several. sparse: the unit among whose factors of b they are put.
     """
     waiting: dict[int, _Some] = {}
     number = 0
     for batch in made:
         results = unpromised(unit).plain_zeros(expected(unit, batch))
+        batch = batch if sparse is None else placed_batch(sparse, batch, number)
         some = _Some(batch, np.arange(number, number + len(batch)), results)
         number += len(batch)
         terms = batch.a.shape[1]
         some = waiting.pop(terms).joined(some) if terms in waiting else some
         whole = len(some.numbers) // TOGETHER * TOGETHER
         for first in range(0, whole, TOGETHER):
-            yield _group(unit, some.part(slice(first, first + TOGETHER)), machine, mode)
+            yield _group(sparse or unit, some.part(slice(first, first + TOGETHER)), machine, mode)
         if whole < len(some.numbers):
             waiting[terms] = some.part(slice(whole, None))
     for _, some in sorted(waiting.items()):
-        yield _group(unit, some, machine, mode)
+        yield _group(sparse or unit, some, machine, mode)
 
 
-def _group(unit: Unit, some: _Some, machine: MutantMachine, mode: int) -> CaseGroup:
+def _group(given: Unit | SparseUnit, some: _Some, machine: MutantMachine, mode: int) -> CaseGroup:
     """A group with its beats: `beats` says where each takes its operands, for all cases at once."""
     batch = some.batch
-    places = (tuple(range(batch.a.shape[1])),) * 2
-    blocks = (() if side is None else tuple(range(side.shape[1])) for side in (batch.scale_a, batch.scale_b))
-    pattern = list(beats(unit, Case("", *places, 0, *blocks)))
-    after = accumulation(unit)
+    sides = (batch.a, batch.b, batch.scale_a, batch.scale_b, batch.metadata)
+    a, b, *blocks, metadata = (() if side is None else tuple(range(side.shape[1])) for side in sides)
+    pattern = list(beats(given, Case("", a, b, 0, *blocks, metadata=metadata)))
+    after = accumulation(given.dense if isinstance(given, SparseUnit) else given)
     per_sum = len(pattern) if after is None else after.groups
     inputs = machine.joined.inputs
     carried = frozenset(state.input for state in machine.states if state.input.startswith(CARRIED))
@@ -227,7 +248,7 @@ def _words(batch: Batch, beat: Beat, begins: Beat, bits: Mapping[str, int]) -> d
         port, _, index = name.removeprefix("i__").partition("__")
         if name.startswith(CARRIED):
             words[name] = np.zeros(size, np.uint64)
-        elif port in ("a", "b", "scale_a", "scale_b"):
+        elif port in ("a", "b", "scale_a", "scale_b", "metadata"):
             codes = getattr(batch, port)[:, getattr(beat, port)[int(index or 0)]]
             words[name] = words_of(codes, size)
         elif port == "c":

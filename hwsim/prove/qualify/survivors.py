@@ -18,7 +18,8 @@ from hwsim.prove.methods import method_claims
 from hwsim.prove.qualify.machine import TOGETHER, played
 from hwsim.prove.qualify.mutants import BTOR, OF_LANES, Mutant, written
 from hwsim.prove.qualify.reachable import Codes, Handed
-from hwsim.prove.qualify.steps import CARRIED, ENTERING, UnitNetlists, groups
+from hwsim.prove.qualify.steps import CARRIED, ENTERING, SELECTOR, UnitNetlists
+from hwsim.prove.selection import chosen
 from hwsim.prove.sweeping import Alike
 from hwsim.prove.terms import (
     Term,
@@ -119,6 +120,11 @@ def _at_lane(port: str, lane: int) -> str:
     return f"{port[: match.start(1)]}{lane}{port[match.end(1) :]}"
 
 
+def _elements(ports: Mapping[str, Term], begins: str) -> list[Term]:
+    """The terms of ports with numbers, in their order."""
+    return [ports[f"{begins}{index}"] for index in range(sum(name.startswith(begins) for name in ports))]
+
+
 def one_beat_case(unit: Unit, codes: Mapping[str, int]) -> Case:
     """Operands of one beat, as ports have them, as a case; bits that pad a code are zeros."""
 
@@ -156,6 +162,8 @@ class Survivors:
         A claim may ask for more than any dot product of lengths that are run can show.
         """
         plain, mutated = self.steps.plain[mutant.step], self.steps.with_mutant(mutant)
+        if mutant.step == SELECTOR:
+            return self._selects(mutated)
         near = ask(same_outputs(plain, mutated), (), min(NEAR, self.seconds)).word
         if near == "proved":
             return "proved", None
@@ -164,6 +172,20 @@ class Survivors:
         if (shown := self._shown(mutant, mutated)) is not None:
             return "refuted", shown
         return self._by_claims(mutant.step, in_every_lane(plain, mutated), near == "refuted")
+
+    def _selects(self, mutated: Circuit) -> tuple[Word, Refuted | None]:
+        """The answer to what `hwsim prove` asks of a selector: each lane's factor is the model's, for all metadata."""
+        assert self.nets.sparse is not None
+        rule = self.nets.sparse.sparsity
+        b, metadata = (_elements(mutated.inputs, f"i__{side}__") for side in ("b", "metadata"))
+        wanted = [chosen(rule, b, metadata, lane) for lane in range(self.unit.instruction.lanes)]
+        claim = both(*map(same, _elements(mutated.outputs, "o__b__"), wanted))
+        answer = ask(claim, (), self.seconds, [*b, *metadata])
+        if answer.model is None:
+            return answer.word, None
+        shown = {f"{side}__{index}": answer.model[term.symbol()] for side, terms in (("b", b), ("metadata", metadata))
+                 for index, term in enumerate(terms)}  # fmt: skip
+        return answer.word, Refuted(SELECTOR, "each lane gets the factor that the model's `selected` returns", shown)
 
     def _chain(self, names: Sequence[str], step: str = "", mutated: Circuit | None = None) -> Circuit:
         """Some steps, one after another, one of them mutated."""
@@ -234,7 +256,9 @@ class Survivors:
     def _kills(self, mutant: Mutant, mode: Unit, number: int, case: Case) -> bool:
         """True if the circuit with the mutant in it returns something else for a case than without."""
         machine = self.nets.machine([mutant], mode)
-        killer = played(machine, groups(mode, batches(mode, [case], TOGETHER), machine, number), lambda count: None)
+        killer = played(
+            machine, self.nets.groups(mode, batches(mode, [case], TOGETHER), machine, number), lambda count: None
+        )
         return bool(killer[0] >= 0)
 
     # Claims.
