@@ -474,7 +474,7 @@ def load_dut(path: str | Path) -> Dut:
 def against(dut: Dut, unit: Unit | SparseUnit) -> Dut:
     """A design as one of another unit than its file's. Raises SpecError where its ports do not fit that."""
     sparse = unit if isinstance(unit, SparseUnit) else None
-    other = replace(dut, unit=unit if sparse is None else sparse.dense, sparse=sparse)
+    other = replace(dut, unit=unit.dense if isinstance(unit, SparseUnit) else unit, sparse=sparse)
     _check_unit(other)
     return other
 

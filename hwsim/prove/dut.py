@@ -386,7 +386,7 @@ class _DutProof:
                 self.notes.append(f"{row.name}: undecided in {row.seconds:.0f} s: {row.over}")
                 return
             if row.word == "refuted":
-                self._add_refuted([row], self.refuted and self._as_read.case())
+                self._add_refuted([row], None if self.refuted is None else self._as_read.case())
                 return
             self._add(row)
             if row.word != "proved":

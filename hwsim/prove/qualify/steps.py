@@ -214,8 +214,8 @@ def _group(given: Unit | SparseUnit, some: _Some, machine: MutantMachine, mode: 
     """A group with its beats: `beats` says where each takes its operands, for all cases at once."""
     batch = some.batch
     sides = (batch.a, batch.b, batch.scale_a, batch.scale_b, batch.metadata)
-    a, b, *blocks, metadata = (() if side is None else tuple(range(side.shape[1])) for side in sides)
-    pattern = list(beats(given, Case("", a, b, 0, *blocks, metadata=metadata)))
+    a, b, scale_a, scale_b, metadata = (() if side is None else tuple(range(side.shape[1])) for side in sides)
+    pattern = list(beats(given, Case("", a, b, 0, scale_a, scale_b, metadata=metadata)))
     after = accumulation(given.dense if isinstance(given, SparseUnit) else given)
     per_sum = len(pattern) if after is None else after.groups
     inputs = machine.joined.inputs
