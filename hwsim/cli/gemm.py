@@ -39,13 +39,14 @@ from hwsim.quantize.tensors import (
     codes,
     codes_shape,
     multiplies,
+    operand_codes,
     quantized,
     read,
     refusal,
     suited,
     suits,
 )
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import SparseUnit, Unit, load_one, load_sparse, load_unit
 from hwsim.spec.arguments import Shape, check_broadcast, matrix_shape, result_dtype
 from hwsim.spec.plan import Number, ProductPlan, load_plan
 
@@ -335,6 +336,9 @@ def gemm(
     bias: Annotated[str | None, typer.Option(metavar="FILE", help="(N,) floats that a plan's step adds.")] = None,
     alpha: Annotated[float | None, typer.Option(help="A number of a plan's steps.")] = None,
     beta: Annotated[float | None, typer.Option(help="Another.")] = None,
+    metadata: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Of a sparse unit: an index for each factor that A keeps.")
+    ] = None,
 ) -> None:
     """Multiply matrices in files: A @ B + C, every element bit for bit as the unit returns it.
 
@@ -349,6 +353,7 @@ def gemm(
     hwsim gemm hopper-wgmma-e4m3-f32 a.npy b.npy -o d.npy --plan plan.yaml --scale-a 0.37 --scale-b 1.9
     hwsim gemm blackwell-mxf4nvf4-e2m1-f32 x.npy layer.safetensors:weight -o d.npy --packed ab --transposed
         --scale-a xs.npy --scale-b layer.safetensors:weight_scale
+    hwsim gemm hopper-wgmma-sp-e4m3-f32 kept.npy b.npy -o d.npy --metadata metadata.npy
 
     \b
     Integers are codes, and floats of the format's own dtype (F8_E4M3, F8_E5M2, BF16, F16, F32) too, by their bits.
@@ -357,6 +362,11 @@ def gemm(
     Packed codes are two of FP4 a byte, the first in the low bits, or four of FP6 in three bytes.
     D is float32 or float16, or the codes of another result format. As many threads compute as NUMBA_NUM_THREADS says.
     """
+    if isinstance(sparse := load_one(unit), SparseUnit) or metadata is not None:
+        others = {"--scale-a": scale_a, "--scale-b": scale_b, "--quantize": quantize, "--quantize-b": quantize_b}
+        others |= {"--plan": plan, "--bias": bias, "--alpha": alpha, "--beta": beta, "--packed": packed or None}
+        _multiply_sparse(load_sparse(sparse), a, b, addend, metadata, others, output, transposed)
+        return
     specified = load_unit(unit)
     definition_of(specified)
     if output.suffix != ".npy" or output.is_dir():
@@ -400,6 +410,33 @@ def gemm(
     speed = f"{ready.products:,} products in {seconds:,.2f} s, {rate:,.0f} a second"
     kind = f"codes of {specified.output.container_bits} bits" if ready.dtype == object else ready.dtype.name
     say(f"{output}: {shape} {kind}, {speed}, by {by}")
+
+
+def _multiply_sparse(
+    unit: SparseUnit, a: str, b: str, addend: str | None, metadata: str | None, others: Mapping[str, Any],
+    output: Path, transposed: bool,
+) -> None:  # fmt: skip
+    """Multiply by a sparse unit, whose matrices are read as a whole. others: what it does not take."""
+    if metadata is None:
+        raise InputError(f"--metadata is missing: {unit.name} is sparse")
+    for name in (name for name, value in others.items() if value is not None):
+        raise InputError(f"{name} does not go with a sparse unit")
+    if output.suffix != ".npy" or output.is_dir():
+        raise InputError(f"--output must be a .npy file, not {output}")
+    stored = [read(name) for name in (a, b, addend, metadata) if name is not None]
+    for array in stored:
+        if output.exists() and output.samefile(array.path):
+            raise InputError(f"--output {output} is where {array.name} is read from: name another file")
+    refuse_strangers(output)
+    given = {"a": a, "b": b, "c": addend}
+    A, B, C = (None if file is None else operand_codes(unit.dense, name, file) for name, file in given.items())
+    with interruptible(), Progress("multiplying", products=True) as bar:
+        result = multiply(
+            unit, A, B, C, metadata=stored[-1].array, transposed=transposed, progress=bar.advance
+        )  # fmt: skip
+        with written(output) as file:
+            np.save(file, result)
+    say(f"{output}: {' x '.join(map(str, result.shape))} {result.dtype.name}")
 
 
 def _numbers(plan: ProductPlan | None, given: Mapping[Number, Any], rule: str | None) -> dict[Number, Any]:

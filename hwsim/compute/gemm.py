@@ -65,7 +65,7 @@ def gemm(
     Returns (..., M, N) in the dtype that `hwsim.dot` returns; with a plan, as it would of the plan's last format. As
     many threads compute as NUMBA_NUM_THREADS says.
     metadata: of a sparse unit (`hwsim docs sparse`), which A's codes (M, kept) are in K: an index for each, as
-    `hwsim.compress` makes them. B is (K, N) or transposed, C (M, N); without a plan, a batch, packed codes or a GPU.
+    `hwsim.compress` makes them. B is (K, N) or transposed, C (M, N); without a plan, a batch or packed codes.
     PyTorch's tensors on a CUDA device, all on one, give a tensor there, by the source that no GPU has run yet; codes
     are integers of the container's size, and are not checked. Without plan and progress.
     Raises as `hwsim.dot` does; of tensors on a GPU NotImplementedYet for a unit that it does not compute.
@@ -81,9 +81,14 @@ def gemm(
         for name, value in (others | {"bias": bias, "packed": packed or None}).items():
             if value is not None:
                 raise InputError(f"{name} must not be given with metadata")
-        if any(map(is_on_gpu, (A, B, C, metadata))):
-            raise InputError("metadata goes with arrays on the host; copy tensors on a GPU to it first")
-        return sparse_product(unit, A, _transposed("B", B) if transposed else B, C, metadata, progress or no_progress)
+        B = _transposed("B", B) if transposed else B
+        if not any(map(is_on_gpu, (A, B, C, metadata))):
+            return sparse_product(unit, A, B, C, metadata, progress or no_progress)
+        if progress is not None:
+            raise InputError("progress must be None for tensors on a GPU; copy them to the host first")
+        from hwsim.compute.cuda.device import sparse_gemm_on_gpu
+
+        return sparse_gemm_on_gpu(unit, A, B, C, metadata)
     unit = load_unit(unit)
     on_gpu = any(map(is_on_gpu, (A, B, C, scale_a, scale_b)))
     if on_gpu and (plan is not None or progress is not None):

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from built_presets import one_of_each_family
 from cli.cli_run import Run, fails
@@ -198,6 +199,19 @@ def test_commands_take_sparse_units(run: Run, tmp_path: Path) -> None:
     text = re.sub(" +", " ", run("rtl", str(file), "-o", "-").out)
     for port in ("[31:0][7:0] in_a,", "[127:0][7:0] in_b,", "[31:0][2:0] in_metadata,"):
         assert f"input logic {port}" in text
+    a, b, metadata = (np.full(shape, code, np.uint8) for shape, code in (((1, 4), 0x38), ((16, 2), 0x7F), ((1, 4), 1)))
+    metadata[0, 1::2], b[[1, 3, 9, 11]] = 3, 0x38
+    for array_name, array in (("a", a), ("b", b), ("m", metadata)):
+        np.save(tmp_path / f"{array_name}.npy", array)
+    given = [str(tmp_path / f"{array_name}.npy") for array_name in "abmd"]
+    run("gemm", str(file), *given[:2], "--metadata", given[2], "-o", given[3])
+    assert np.load(given[3]).tolist() == [[4.0, 4.0]]
+    fails(run("gemm", str(file), *given[:2], "-o", given[3]), "--metadata is missing: half is sparse")
+    fails(
+        run("gemm", str(file), *given[:2], "--metadata", given[2], "--alpha", "1", "-o", given[3]),
+        "--alpha does not go",
+    )
+    fails(run("gemm", "hopper-wgmma-e4m3-f32", *given[:2], "--metadata", given[2], "-o", given[3]), "takes no metadata")
     run("export-c", str(file), "-o", str(tmp_path / "golden"))
     assert "half_sparse_dot(" in (tmp_path / "golden" / "half.h").read_text()
 

@@ -21,7 +21,7 @@ from hwsim.base.errors import InputError, InputTypeError
 from hwsim.compute import gemm, products
 from hwsim.compute.cuda import device, host, variants
 from hwsim.formats import FloatFormat, Format, container_dtype
-from hwsim.spec import NotImplementedYet
+from hwsim.spec import NotImplementedYet, load_sparse
 
 
 def tensors(given: Product, to: str = "cpu") -> list[torch.Tensor | None]:
@@ -235,6 +235,39 @@ def test_what_dot_does_not_take_on_a_gpu_is_told(
 ) -> None:
     with pytest.raises(kind, match=message):
         hwsim.dot(UNIT, *arguments)
+
+
+SPARSE = ["hopper-wgmma-sp-e4m3-f32", "ampere-mma-sp-int4-i32", "ampere-mma-sp-bf16-f32", "ada-mma-sp-tf32-f32"]
+
+
+@pytest.mark.parametrize("name", others_slow(SPARSE, SPARSE[:1]))
+def test_factors_that_metadata_select_are_gathered_on_the_device(
+    name: str, stand_in: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In parts, as many as memory wants."""
+    monkeypatch.setattr(device, "GATHERED", 1 << 9)
+    unit, rng = load_sparse(name), np.random.default_rng(5)
+    rule, operands = unit.sparsity, unit.dense.operands
+    kept = 16 * rule.kept
+    a, b = (rng.standard_normal(shape) for shape in ((7, kept), (rule.whole_of(kept), 5)))
+    a, b = operands.a.encode(a), operands.b.encode(b)
+    patterns = np.array(rule.patterns)
+    metadata = patterns[rng.integers(0, len(patterns), (7, 16))].reshape(7, -1).astype(np.uint8)
+    c = None if operands.addend is None else operands.addend.encode(rng.standard_normal((7, 5)))
+    given = tensors((a, b, c))  # type: ignore[arg-type]
+    got: Any = hwsim.gemm(unit, *given, metadata=torch.from_numpy(metadata))
+    want = hwsim.gemm(unit, a, b, c, metadata=metadata)
+    assert isinstance(got, torch.Tensor) and got.numpy().dtype == want.dtype
+    np.testing.assert_array_equal(as_codes(got.numpy()), as_codes(want))
+    other = hwsim.gemm(unit, a, b, c, metadata=np.flip(rule.of - 1 - metadata, axis=1))
+    assert (as_codes(other) != as_codes(want)).any()
+    for wrong, words in (
+        (np.zeros_like(metadata) + rule.of, "indices from 0 to"), (metadata[:, 1:], "metadata must have shape"),
+        (metadata.astype(np.float32), "must be integers"), (metadata[:, ::-1].copy(), "ascend"),
+    ):  # fmt: skip
+        if rule.keep > 1 or words != "ascend":
+            with pytest.raises((InputError, InputTypeError), match=words):
+                hwsim.gemm(unit, *given, metadata=torch.from_numpy(wrong))
 
 
 def test_sparse_tensors_are_refused(stand_in: None) -> None:

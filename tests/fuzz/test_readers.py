@@ -43,12 +43,12 @@ PASSED_ON = {"verilator arguments"}
 # A library is read as other sources are. A campaign's folder is read as `campaign show` is, but runs jobs, which takes
 # processes. An export to SystemVerilog reads and writes what one to C does. `warm` reads what `explain` does. A plan
 # is read as `plan show` reads it, and the arrays of a product by a plan as `gemm` reads those of one without; an
-# engine's as `diff` reads its own. A simulator alone reads another engine's Verilog.
+# engine's as `diff` reads its own, and metadata as any array. A simulator alone reads another engine's Verilog.
 AS_ANOTHER = {
     "plan fit unit", "plan fit a", "plan fit b", "plan fit d",
     "plan fit result", "plan fit scale_a", "plan fit scale_b", "plan fit bias", "plan fit c", "gemm plan",
     "gemm bias", "explain plan", "engine a", "engine b", "engine c", "engine scale_a", "engine scale_b",
-    "engine dut",
+    "engine dut", "diff metadata", "gemm metadata",
     "dut-init library", "synth names", "prove unit", "prove dut", "qualify unit", "qualify dut", "qualify vectors",
     "fuzz again", "campaign output", "export-sv unit", "export-sv output", "warm units",
 }  # fmt: skip

@@ -18,7 +18,7 @@ from hwsim.base.errors import InputError, InputTypeError, ToolMissing
 from hwsim.compute.cuda.host import HostKernel
 from hwsim.compute.cuda.settings import Shape, Variant, chosen, shape_of, source_of, tables_of
 from hwsim.formats import Format, container_dtype, own_dtype
-from hwsim.spec import Unit, UnitLike, load_unit
+from hwsim.spec import SparseLike, Unit, UnitLike, load_sparse, load_unit
 from hwsim.spec.arguments import (
     Side,
     check_broadcast,
@@ -278,8 +278,55 @@ def _dots(
     return out.view(dtype)
 
 
+GATHERED = 1 << 26  # factors of b beside rows of A, of which each has its own, that are copied at once
+
+
+def sparse_gemm_on_gpu(unit: SparseLike | Unit, A: Any, B: Any, C: Any, metadata: Any) -> Any:
+    """`hwsim.gemm` of a sparse unit, of tensors on one GPU: A and metadata (M, kept), B (K, N), C (M, N).
+
+    The factors of B that a row's metadata select are gathered there, and the row is a product by itself: a launch.
+    Raises as `gemm_on_gpu` does, and for metadata that do not ascend.
+    """
+    return _sparse(_gpu(), unit, A, B, C, metadata)
+
+
+def _sparse(place: TensorPlace, unit: SparseLike | Unit, A: Any, B: Any, C: Any, metadata: Any) -> Any:
+    import torch
+
+    sparse = load_sparse(unit)
+    dense, rule = sparse.dense, sparse.sparsity
+    chosen(dense, None)
+    _check_places(place, {"A": A, "B": B, "metadata": metadata}, {"C": C})
+    a, b = _codes("A", dense.operands.a, A), _codes("B", dense.operands.b, B)
+    if a.ndim != 2 or not a.shape[1] or a.shape[1] % rule.kept:
+        raise shape_error("A", f"(M, K), K a multiple of the {rule.kept} that are kept together", tuple(a.shape))
+    (m, kept), whole = a.shape, rule.whole_of(a.shape[1])
+    if b.ndim != 2 or len(b) != whole:
+        raise shape_error("B", f"(K, N), with K {whole}, of which A keeps {kept}", tuple(b.shape))
+    if not str(metadata.dtype).removeprefix("torch.").startswith(("int", "uint")):
+        raise InputTypeError(f"metadata must be integers, not {metadata.dtype}")
+    indices = _of_shape("metadata", metadata, (m, kept // rule.run)).long().reshape(m, -1, rule.keep)
+    if bool(((indices < 0) | (indices >= rule.of)).any() | (indices.diff(dim=2) <= 0).any()):
+        raise InputError(f"metadata must be indices from 0 to {rule.of - 1}, of which those kept together ascend")
+    groups, runs = (torch.arange(count, device=a.device) for count in (indices.shape[1], rule.run))
+    firsts = (groups[:, None] * rule.of + indices) * rule.run
+    places = (firsts[..., None] + runs).reshape(m, kept)
+    n, dtype = b.shape[1], getattr(torch, result_dtype(dense.output).name)
+    # PyTorch moves elements of every signed integer, but of floats of 8 bits and unsigned ones not in every version.
+    b, bits = b.view(getattr(torch, f"int{8 * b.element_size()}")), getattr(torch, f"int{8 * dtype.itemsize}")
+    out = torch.empty((m, n), dtype=bits, device=a.device)
+    c = None if C is None else _of_shape("C", _addends(dense, "C", C), (m, n))
+    height = max(1, GATHERED // max(1, kept * n))
+    for first in range(0, m, height):
+        some = slice(first, first + height)
+        of_c = None if c is None else c[some, None]
+        out[some] = _multiplied(place, dense, a[some, None], b[places[some]], of_c)[:, 0].view(bits)
+    return out.view(dtype)
+
+
 # The same of tensors on the host, by the source built for the host: for checks without a GPU.
 gemm_of_host_tensors, dot_of_host_tensors = partial(_multiplied, HOST), partial(_dots, HOST)
+sparse_gemm_of_host_tensors = partial(_sparse, HOST)
 
 
 @lru_cache(maxsize=64)
