@@ -363,7 +363,13 @@ def gemm(
     D is float32 or float16, or the codes of another result format. As many threads compute as NUMBA_NUM_THREADS says.
     """
     if isinstance(sparse := load_one(unit), SparseUnit) or metadata is not None:
-        others = {"--scale-a": scale_a, "--scale-b": scale_b, "--quantize": quantize, "--quantize-b": quantize_b}
+        others: dict[str, Any] = {
+            "--scale-a": scale_a,
+            "--scale-b": scale_b,
+            "--quantize": quantize,
+            "--quantize-b": quantize_b,
+            "--allow-nan": allow_nan or None,
+        }
         others |= {"--plan": plan, "--bias": bias, "--alpha": alpha, "--beta": beta, "--packed": packed or None}
         _multiply_sparse(load_sparse(sparse), a, b, addend, metadata, others, output, transposed)
         return

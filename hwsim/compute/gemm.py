@@ -88,7 +88,7 @@ def gemm(
             raise InputError("progress must be None for tensors on a GPU; copy them to the host first")
         from hwsim.compute.cuda.device import sparse_gemm_on_gpu
 
-        return sparse_gemm_on_gpu(unit, A, B, C, metadata)
+        return sparse_gemm_on_gpu(unit, A, B, C, metadata)  # type: ignore[no-any-return]
     unit = load_unit(unit)
     on_gpu = any(map(is_on_gpu, (A, B, C, scale_a, scale_b)))
     if on_gpu and (plan is not None or progress is not None):
