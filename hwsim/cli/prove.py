@@ -127,7 +127,8 @@ def prove(
     hwsim prove --dut my-dut.yaml --products 3 --seconds 600
 
     Your own RTL is proved to return what the model returns of every beat; where that is not decided, with one product
-    other than zero, with two, and so on, in any lanes. It must be Verilog that Yosys reads, and give its result a known
+    other than zero, with two, and so on, in any lanes; of a sparse unit first that what metadata do not select does not
+    count (hwsim docs sparse). It must be Verilog that Yosys reads, and give its result a known
     number of cycles after a beat.
     Where a claim is refuted, a case that shows it is looked for: `hwsim cosim UNIT --case FILE` plays it. What is
     claimed, what of the model is run, and what the proof takes for granted: `hwsim docs proof`. Exit status 1: a claim

@@ -210,8 +210,8 @@ def load_pair(first: UnitLike | SparseLike, second: UnitLike | SparseLike) -> tu
     for sparse, dense in ((one, other), (other, one)):
         if isinstance(sparse, SparseUnit):
             raise SpecError(
-                f"{sparse.name} is sparse and {dense.name} is not: they take no input in common; compare {dense.name} "
-                f"with {sparse.dense.name}, which multiplies what {sparse.name} selects"
+                f"{sparse.name} is sparse and {dense.name} is not: they take no input in common; {sparse.dense.name}, "
+                f"which multiplies what {sparse.name} selects, may be compared instead"
             )
     assert isinstance(one, Unit) and isinstance(other, Unit)
     return one, other, ()

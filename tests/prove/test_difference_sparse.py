@@ -51,7 +51,7 @@ def test_a_difference_is_one_of_both_units_under_metadata() -> None:
     ("units", "words"),
     [
         ((HOPPER, "hopper-wgmma-e4m3-f32"), f"{HOPPER} is sparse and .* is not: .*no input in common"),
-        (("hopper-wgmma-e4m3-f32", HOPPER), f"{HOPPER} is sparse .*; compare hopper-wgmma-e4m3-f32 with"),
+        (("hopper-wgmma-e4m3-f32", HOPPER), f"{HOPPER} is sparse .*; hopper-wgmma-e4m3-f32, which .* compared instead"),
         (
             (sparse("two", 6), sparse("one", 6, keep=1, of=4)),
             "no input in common: their metadata keep 2 of 4, and 1 of 4",
