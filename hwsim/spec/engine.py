@@ -211,6 +211,22 @@ class Engine(SpecPart):
         """The share of cycles in which every element takes a beat, of long sums and streams that never wait."""
         return Fraction(self.contexts, max(self.step_cycles().values()))
 
+    def bytes_a_cycle(self, stream: str) -> Fraction:
+        """Bytes that a stream of steps brings in a cycle of long sums, if no stream waits."""
+        size = self.sizes()[stream]
+        return Fraction(size.words * size.width, 8 * max(self.step_cycles().values()))
+
+    def product_cycles(self, m: int, n: int, k: int) -> int:
+        """About how many cycles a product (m, k) @ (k, n) takes, if no stream waits; without those before the first beat
+        and after the last. Results that find no place in the queue hold the elements up.
+        """
+        tiles = -(-m // self.macro[0]) * -(-n // self.macro[1])
+        fill, lanes = self.unit.instruction.fill, self.unit.instruction.lanes
+        steps = max(1, -(-k // fill)) * fill // lanes
+        leaving, addends = self.results.words, self.sizes()["c"].words if "c" in self.sizes() else 0
+        held = max(0, self.contexts - self.drain) * (leaving - 1)
+        return tiles * max(steps * max(self.step_cycles().values()) + held, self.contexts * leaving, addends)
+
     @property
     def digest(self) -> str:
         """SHA-256 of what the engine returns and how its ports are: the same for files that differ in words alone."""
@@ -229,12 +245,15 @@ class Engine(SpecPart):
         yield f"{elements} elements of {lanes} products: {elements * lanes:,} products a cycle"
         yield f"macro tile {m} x {n}: {self.contexts} contexts, latency {self.pipeline.latency}"
         for name, stream in (*self.sizes().items(), ("d", self.results)):
-            whole = "step" if name in self.step_streams else "tile"
-            yield f"stream {name}: {stream.width} bits, {stream.words} words a {whole}"
+            whole, more = "tile", ""
+            if name in self.step_streams:
+                whole, more = "step", f", {float(self.bytes_a_cycle(name)):.3g} bytes a cycle of long sums"
+            yield f"stream {name}: {stream.width} bits, {stream.words} words a {whole}{more}"
         if self.control is not None:
             yield "registers: AXI4-Lite, 32 bits"
         slowest = max(self.step_cycles(), key=lambda part: self.step_cycles()[part])
         share = float(self.utilisation)
+        yield f"a product of 1,024 x 1,024 x 1,024: {self.product_cycles(1024, 1024, 1024):,} cycles"
         yield f"utilisation {share:.0%} of long sums" + ("" if share == 1 else f", set by {slowest}")
 
 

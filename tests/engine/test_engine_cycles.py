@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from engine.engines import engine
 
@@ -16,7 +18,8 @@ def beats(built: Engine, steps: int, sums: int) -> tuple[int, int]:
     model = EngineCycles(built)
     words = {name: bank.words for name, bank in model.banks.items()}
     sent, entered = dict.fromkeys(words, 0), list[int]()
-    for cycle in range(100 + 20 * sums * steps * max(built.contexts, *words.values())):
+    leaving = built.contexts * built.results.words
+    for cycle in range(100 + sums * (20 * steps * max(built.contexts, *words.values()) + 2 * leaving)):
         offered = {}
         for name, each in words.items():
             frame = each * (1 if name == "c" else steps)
@@ -53,6 +56,25 @@ def test_utilisation_is_what_long_sums_have(keys: dict[str, object], share: floa
     assert float(built.utilisation) == share
     count, cycles = beats(built, 200, 1)
     assert abs(count / cycles - share) < 0.01
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"addends": False, "ports": FULL}, {"addends": False, "ports": {**FULL, "a": 16}},
+        {"addends": False, "ports": {**FULL, "d": 8}}, {"ports": {**FULL, "c": 8}},
+        {"reuse": [1, 1], "addends": False, "ports": {"a": 64, "b": 96, "d": 192}},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("steps", [1, 3, 40])
+def test_a_product_takes_the_cycles_that_are_said(keys: dict[str, Any], steps: int) -> None:
+    built, sums = engine(**keys), 12
+    _, cycles = beats(built, steps, sums)
+    (m, n), k = built.macro, steps * built.unit.instruction.lanes
+    said = built.product_cycles(3 * m, 4 * n - 1, k)
+    # Before and after; and of fewer contexts than latency each sum's last beats, which nothing waits for.
+    around = 2 * max(size.words for size in (*built.sizes().values(), built.results)) * built.contexts
+    assert said - sums * max(0, built.pipeline.latency - built.contexts) - around <= cycles <= said + around
 
 
 def test_results_that_leave_slowly_hold_short_sums_up() -> None:
