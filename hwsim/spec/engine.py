@@ -223,7 +223,8 @@ class Engine(SpecPart):
         tiles = -(-m // self.macro[0]) * -(-n // self.macro[1])
         fill, lanes = self.unit.instruction.fill, self.unit.instruction.lanes
         steps = max(1, -(-k // fill)) * fill // lanes
-        leaving, addends = self.results.words, self.sizes()["c"].words if "c" in self.sizes() else 0
+        leaving, sizes = self.results.words, self.sizes()
+        addends = sizes["c"].words if "c" in sizes else 0
         held = max(0, self.contexts - self.drain) * (leaving - 1)
         return tiles * max(steps * max(self.step_cycles().values()) + held, self.contexts * leaving, addends)
 
