@@ -217,8 +217,8 @@ class Engine(SpecPart):
         return Fraction(size.words * size.width, 8 * max(self.step_cycles().values()))
 
     def product_cycles(self, m: int, n: int, k: int) -> int:
-        """About how many cycles a product (m, k) @ (k, n) takes, if no stream waits; without those before the first beat
-        and after the last. Results that find no place in the queue hold the elements up.
+        """About how many cycles a product (m, k) @ (k, n) takes, if no stream waits, without those before the first
+        beat and after the last. Results that find no place in the queue hold the elements up.
         """
         tiles = -(-m // self.macro[0]) * -(-n // self.macro[1])
         fill, lanes = self.unit.instruction.fill, self.unit.instruction.lanes

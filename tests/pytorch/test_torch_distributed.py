@@ -22,7 +22,7 @@ from hwsim.formats import get_format
 from hwsim.quantize import quantize, split_residual
 
 
-@pytest.fixture(scope="module", params=others_slow([2, 4], [2]))
+@pytest.fixture(scope="module", params=others_slow([2, 4], []))
 def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("learners")
     script = Path(__file__).with_name("distributed_program.py")
@@ -36,7 +36,6 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(request.param)]
 
 
-@pytest.mark.slow
 def test_learners_update_their_shares_and_have_the_same_weights(found: list[dict[str, Any]]) -> None:
     weights = [one["learned"] for one in found]
     assert all(one == weights[0] for one in weights)
