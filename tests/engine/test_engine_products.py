@@ -66,7 +66,7 @@ ENGINES = {
     "scales of several rows": engine("deepseek-v3-e4m3-f32-scaled", addends=False,
                                      ports={"a": 512, "b": 512, "d": 64}),
     "streams of scales": engine("mxfp8-e4m3-f32", addends=False,
-                                ports={"a": 512, "b": 512, "d": 32, "scale_a": 16, "scale_b": 32}),
+                                ports={"a": 512, "b": 512, "d": 32, "scale_a": 8, "scale_b": 32}),
 }  # fmt: skip
 
 
