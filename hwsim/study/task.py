@@ -142,8 +142,8 @@ def trial_outcome(unit: Unit, product: QuantizedProduct, numbers: DoubleDouble, 
 
 
 def as_numbers(unit: Unit, results: NDArray[Any]) -> Floats:
-    """The results of a unit as float64, exactly."""
-    return results.astype(np.float64) if results.dtype.kind == "f" else unit.output.decode(results)
+    """The results of a unit as float64: exactly, but for integers beyond 2^53, which are rounded."""
+    return np.asarray(results if results.dtype.kind == "f" else unit.output.decode(results), np.float64)
 
 
 def _explained(task: Trials, point: Point, product: QuantizedProduct, returned: NDArray[Any]) -> dict[str, float]:

@@ -53,7 +53,7 @@ class Given(NamedTuple):
         product = exact_product(whole_a, whole_b)
         return TrialOutcome(
             unit=unit,
-            returned=unit.output.decode(made).reshape(product.hi.shape),
+            returned=np.asarray(unit.output.decode(made), np.float64).reshape(product.hi.shape),
             quantized=product,
             numbers=product,
             factor=None,
@@ -82,3 +82,10 @@ def operands(unit: Unit, stream: Stream, shape: tuple[int, int], length: int, sp
         values = 2.0 ** stream.integers(-spread, spread + 1, size)
         scales.append(scale.format.encode(values))
     return Given(unit, *sides, *scales)
+
+
+def positive(given: Given) -> Given:
+    """The same without signs."""
+    unit = given.unit
+    a, b = unit.operands.a, unit.operands.b
+    return given._replace(a=a.encode(np.abs(a.decode(given.a))), b=b.encode(np.abs(b.decode(given.b))))

@@ -10,7 +10,7 @@ import pytest
 from built_presets import one_of_each_family, others_slow
 from odd_units import ODD
 from odd_units import unit as odd_unit
-from study.study_units import Given, operands
+from study.study_units import Given, operands, positive
 
 from hwsim.cases.drawing import Stream
 from hwsim.formats import FloatFormat
@@ -45,13 +45,6 @@ def straddling(unit: Unit, stream: Stream, shape: tuple[int, int], length: int) 
     b = largest_b[stream.integers(0, len(largest_b), (length, columns))]
     a[:, 0], b[0] = unit.operands.a.encode(large), unit.operands.b.encode(large)
     return given._replace(a=a.astype(given.a.dtype), b=b.astype(given.b.dtype))
-
-
-def positive(given: Given) -> Given:
-    """The same without signs."""
-    unit = given.unit
-    a, b = unit.operands.a, unit.operands.b
-    return given._replace(a=a.encode(np.abs(a.decode(given.a))), b=b.encode(np.abs(b.decode(given.b))))
 
 
 def reached(given: Given) -> float:
