@@ -186,7 +186,7 @@ def _of_data(units: list[Unit], a: Any, b: Any, c: Any, scale_a: Any, scale_b: A
         # One unit's less the exact sums, or less the other's.
         beside = DoubleDouble.of(returned[1]) if len(units) > 1 else product
         start = np.zeros(shape) if len(units) > 1 else -values_c
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             atol = np.abs(difference(DoubleDouble(*two_sum(returned[0], start)), beside)) * SLACK
         atol = np.where(np.isfinite(atol), atol, np.inf)
     else:

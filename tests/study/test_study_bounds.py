@@ -199,11 +199,11 @@ def test_mutants_are_exceeded(monkeypatch: pytest.MonkeyPatch, what: str) -> Non
     lengths = roundings.lengths
     if what == "lane":
         monkeypatch.setattr(
-            module, "lengths", lambda unit, k: lengths(unit, k)._replace(lanes=lengths(unit, k).lanes - 1)
+            module, "lengths", lambda unit, k, **_: lengths(unit, k)._replace(lanes=lengths(unit, k).lanes - 1)
         )
     elif what == "groups":
         monkeypatch.setattr(
-            module, "lengths", lambda unit, k: lengths(unit, k)._replace(groups=lengths(unit, k).groups // 2)
+            module, "lengths", lambda unit, k, **_: lengths(unit, k)._replace(groups=lengths(unit, k).groups // 2)
         )
     given = volta() if what == "lane" else hopper(255)
     made = given.outcome()

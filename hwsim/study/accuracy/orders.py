@@ -47,7 +47,7 @@ class Terms(NamedTuple):
     known: bool  # products are these, not any of at most their magnitudes
 
 
-class Sides(NamedTuple):
+class BothFactors(NamedTuple):
     """What is multiplied: (rows, K) and (columns, K) of values with their scales, as they count, and as they align."""
 
     values: tuple[Array, Array]
@@ -76,20 +76,18 @@ def errors_in_any_order(
     return bound
 
 
-def _sides(unit: Unit, a: Array, b: Array, scales_a: Array | None, scales_b: Array | None) -> Sides:
+def _sides(unit: Unit, a: Array, b: Array, scales_a: Array | None, scales_b: Array | None) -> BothFactors:
     counted = counted_sides(unit, a, b, scales_a, scales_b)
     if scales_a is None or scales_b is None:
-        return Sides((a, b.T), (counted[0], counted[1].T), (counted[0], counted[1].T))
+        return BothFactors((a, b.T), (counted[0], counted[1].T), (counted[0], counted[1].T))
     tops = counted
     if isinstance(unit.sum, AlignedSum) and isinstance(unit.sum.subgroup, ExactSubgroup):
-        tops = tuple(  # a subgroup is aligned by its scales alone
-            np.where(side != 0, np.broadcast_to(np.abs(scales), side.shape), 0.0)
-            for side, scales in zip(counted, (scales_a, scales_b), strict=True)
-        )
-    return Sides((a * scales_a, (b * scales_b).T), (counted[0], counted[1].T), (tops[0], tops[1].T))
+        # A subgroup is aligned by its scales alone.
+        tops = np.where(counted[0] != 0, np.abs(scales_a), 0.0), np.where(counted[1] != 0, np.abs(scales_b), 0.0)
+    return BothFactors((a * scales_a, (b * scales_b).T), (counted[0], counted[1].T), (tops[0], tops[1].T))
 
 
-def _terms(unit: Unit, sides: Sides, rows: slice, addends: Array, any_data: bool) -> Terms:
+def _terms(unit: Unit, sides: BothFactors, rows: slice, addends: Array, any_data: bool) -> Terms:
     values, counted, tops = (of_a[rows, None, :] * of_b[None, :, :] for of_a, of_b in sides)
     if _binary(unit):
         tops = _power(sides.tops[0])[rows, None, :] * _power(sides.tops[1])[None, :, :]
