@@ -99,8 +99,7 @@ def pipeline_options(pipeline: Pipeline) -> tuple[str, ...]:
 
 def style_options(style: Style) -> tuple[str, ...]:
     """The command line's options for a style; none for the usual one."""
-    reset = style.reset + "-low" * style.reset_low
-    reset_option = ("--reset", reset) if reset != "sync" else ()
+    reset_option = ("--reset", style.reset_style) if style.reset_style != "sync" else ()
     return (*reset_option, *["--clock-enable"] * style.clock_enable, *["--package"] * style.package)
 
 

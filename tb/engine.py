@@ -7,6 +7,7 @@ import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ class EngineScript:
 
     streams: of each operand its words. offered: int32[cycles] by stream, the word that is valid at it, -1 where none
     is; lasts: of every word, whether it ends a frame. take: bool[cycles], whether a result may leave. mode:
-    int[cycles]. reset: bool[cycles]; nothing is promised in them.
+    int[cycles]. reset: bool[cycles].
     ready: bool[cycles] by stream. results: words at d, and whether each ends a frame; valid: int32[cycles], which of
     them is there, -1 for none. error: int[cycles].
     driven, promised: int[cycles] by the name of another port; -1 where nothing is promised.
+    reset_port: its name; reset_low: it is active low; at_once: it does not wait for the clock's edge.
     """
 
     name: str
@@ -46,10 +48,20 @@ class EngineScript:
     error: np.ndarray
     driven: dict[str, np.ndarray] = field(default_factory=dict)
     promised: dict[str, np.ndarray] = field(default_factory=dict)
+    reset_port: str = "rst"
+    reset_low: bool = False
+    at_once: bool = False
 
     @property
     def cycles(self) -> int:
         return len(self.take)
+
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """bool[cycles]: where ports are promised: outside of resets, and in those that act at once, if they begin
+        after the script does.
+        """
+        return ~self.reset | (self.at_once & (np.arange(self.cycles) > 0))
 
 
 class EnginePlay:
@@ -60,7 +72,7 @@ class EnginePlay:
         self.cycle, self.streams = 0, list(script.streams)
         self.ports = {name: {port: getattr(dut, f"{name}_{port}") for port in ("tdata", "tvalid", "tlast", "tready")}
                       for name in self.streams}  # fmt: skip
-        self.mode = getattr(dut, "mode", None)
+        self.mode, self.reset = getattr(dut, "mode", None), getattr(dut, script.reset_port)
         self.others = {name: getattr(dut, name) for name in (*script.driven, *script.promised)}
         self.shown: dict[str, int] = {}
 
@@ -79,7 +91,7 @@ class EnginePlay:
                 self._set(f"{name}d", ports["tdata"], script.streams[name][word])
                 self._set(f"{name}l", ports["tlast"], int(script.lasts[name][word]))
         self._set("take", self.dut.d_tready, int(script.take[at]))
-        self._set("rst", self.dut.rst, int(script.reset[at]))
+        self._set("rst", self.reset, int(script.reset[at]) ^ script.reset_low)
         if self.mode is not None:
             self._set("mode", self.mode, int(script.mode[at]))
         for name, column in script.driven.items():
@@ -87,8 +99,8 @@ class EnginePlay:
 
     def look(self) -> None:
         """End a cycle: compare every port with what is promised."""
-        if not self.script.reset[self.cycle]:
-            self.outcome.cycles += 1
+        self.outcome.cycles += not self.script.reset[self.cycle]
+        if self.script.compared[self.cycle]:
             for mismatch in self._wrong():
                 self.outcome.note(mismatch)
         self.cycle += 1

@@ -39,7 +39,7 @@ from hwsim.cosim.engine.run import sources
 from hwsim.formats import Format
 from hwsim.formats.codec import decode, encode
 from hwsim.rtl import module_name
-from hwsim.rtl.engine.top import engine_verilog
+from hwsim.rtl.engine.top import engine_style, engine_verilog
 from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine, load_engine
 
@@ -132,7 +132,8 @@ def write(engine: Engine, products: Sequence[Product], folder: Path) -> None:
     top, inputs = module_name(engine.name), {name: size.width for name, size in engine.sizes().items()}
     axi_lite = engine.control is not None
     mode_bits = 0 if axi_lite else (len(modes_of(engine.unit)) - 1).bit_length()
-    registers = soc_litex.EngineRegisters(top, inputs, engine.results.width, mode_bits, axi_lite)
+    reset = engine_style(engine).reset_name
+    registers = soc_litex.EngineRegisters(top, inputs, engine.results.width, mode_bits, axi_lite, reset)
     soc_litex.write(core(), ROM_BYTES, registers, folder)
     for path in PARTS.iterdir():
         shutil.copy(path, folder)

@@ -37,15 +37,19 @@ class EngineRegisters(LiteXModule):
     word of results; d_take: take it. status: bits 0 to 4, a word of that stream is not taken yet; 5, d_word is valid;
     6, its tlast; 7 and 8, error. mode: the port, where there is one.
 
-    top: the engine's module. axi_lite: whether it has registers of its own; axil is their bus.
+    top: the engine's module. axi_lite: whether it has registers of its own; axil is their bus. reset: its port, rst or
+    rst_n.
     """
 
-    def __init__(self, top: str, inputs: dict[str, int], results: int, mode_bits: int, axi_lite: bool) -> None:
+    def __init__(
+        self, top: str, inputs: dict[str, int], results: int, mode_bits: int, axi_lite: bool, reset: str = "rst"
+    ) -> None:  # fmt: skip
         self.status = CSRStatus(9)
         self.d_word = CSRStatus(results)
         self.d_take = CSR()
         valid, last, error, waits = Signal(), Signal(), Signal(2), {name: Signal() for name in STREAMS}
-        ports = {"i_clk": ClockSignal(), "i_rst": ResetSignal(), "o_error": error, "o_d_tdata": self.d_word.status,
+        resets = ~ResetSignal() if reset == "rst_n" else ResetSignal()
+        ports = {"i_clk": ClockSignal(), f"i_{reset}": resets, "o_error": error, "o_d_tdata": self.d_word.status,
                  "o_d_tvalid": valid, "o_d_tlast": last, "i_d_tready": self.d_take.re}  # fmt: skip
         self.comb += self.status.status.eq(Cat(*waits.values(), valid, last, error))
         for name, width in inputs.items():

@@ -157,13 +157,7 @@ def style_of(reset: ResetOption, clock_enable: bool, with_package: bool) -> Styl
     """The style in which the Verilog of a unit is written."""
     from hwsim.rtl import Style  # Amaranth takes a while
 
-    kind, _, level = reset.value.partition("-")
-    return Style(
-        reset="async" if kind == "async" else "sync",
-        reset_low=bool(level),
-        clock_enable=clock_enable,
-        package=with_package,
-    )
+    return Style.of_reset(reset.value, clock_enable=clock_enable, package=with_package)
 
 
 def split(names: str | None) -> tuple[str, ...] | None:

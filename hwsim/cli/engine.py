@@ -92,6 +92,7 @@ def engine(
     hwsim engine mx-core.yaml --prove            for all operands, frames and traffic, claim by claim
 
     \b
+    The file's key `reset` says the style: sync, sync-low, async or async-low; low ones are called rst_n.
     Every suite has the numbers of `hwsim.gemm` and the cycles of the engine's own model: operands of several lengths
     and kinds, directed cases at changing elements, ports that wait, resets, frames that do not agree.
     Of a proof the last line says what is proved, or names the claims that are open.

@@ -62,12 +62,12 @@ class RegisterCycles:
             self.read = answer
         elif inputs["rready"]:
             self.read = None
-        if soft:
-            engine.reset()
-        else:
+        if not soft:
             engine.tick(offered, take, mode, cleared)
             for name in engine.events:
                 self.counts[name] += 1
+        if soft or (self.soft and engine.engine.resets_at_once):
+            engine.reset()
         if zero:
             self.counts = dict.fromkeys(self.counts, 0)
 

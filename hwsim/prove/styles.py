@@ -7,13 +7,12 @@ in the order in which it did.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from hwsim.base.errors import InputError
-from hwsim.prove.circuits import Circuit, Register, verilog_circuit, without_undriven
+from hwsim.prove.circuits import NAMELESS, Circuit, Register, verilog_circuit, without_undriven
 from hwsim.prove.claims import Claim
 from hwsim.prove.terms import (
     Kind,
@@ -50,31 +49,18 @@ class StyledRegister(NamedTuple):
     shown: Term
 
 
-@dataclass(frozen=True)
-class Styled:
-    """The file that is written with some options, beside the plain one of the same unit."""
+class Restyled:
+    """A circuit, and another of the same registers and ports whose reset is of some style."""
 
-    unit: AnyUnit
-    pipeline: Pipeline
-    style: Style
-
-    @cached_property
-    def plain(self) -> Circuit:
-        """The file without options."""
-        text = verilog(self.unit, self.pipeline.model_copy(update={"register_ready": False}))
-        return without_undriven(verilog_circuit(text, "plain."))
-
-    @cached_property
-    def other(self) -> Circuit:
-        """The file with options."""
-        text = verilog(self.unit, self.pipeline, self.style)
-        if self.style.package:
-            text = scoped(text)
-        return without_undriven(verilog_circuit(text, "style."))
+    def __init__(self, name: str, plain: Circuit, other: Circuit, style: Style, place: str = "options"):
+        """name: of the design. plain: has `rst`, which acts at the clock's edge. place: before the claims' names."""
+        self.name, self.plain, self.other, self.style, self.place = name, plain, other, style, place
 
     @property
     def resets(self) -> Term:
-        """The condition that the reset is active."""
+        """The condition that the reset is active. Raises InputError for a file without it."""
+        if self.style.reset_name not in self.other.inputs:
+            raise InputError(f"{self.name}: the file must have a port {self.style.reset_name}")
         level = is_one(self.other.inputs[self.style.reset_name])
         return negated(level) if self.style.reset_low else level
 
@@ -83,19 +69,18 @@ class Styled:
         return {self.other.inputs[self.style.reset_name]: value(self.style.reset_low, 1)}
 
     @property
+    def _in_reset(self) -> dict[Term, Term]:
+        return {self.other.inputs[self.style.reset_name]: value(not self.style.reset_low, 1)}
+
+    @property
     def enabled(self) -> Term:
         """The condition that the clock's edge counts."""
         return is_one(self.other.inputs[CLOCK_ENABLE]) if self.style.clock_enable else true()
 
-    @cached_property
+    @property
     def outputs(self) -> Mapping[str, Term]:
-        """The other file's outputs, a struct's fields by themselves."""
-        payload = self.other.outputs.get("out_payload")
-        if payload is None:
-            return self.other.outputs
-        layout = result_port_layout(self.unit, self.pipeline)
-        fields = {f"out_{field.name}": part(payload, field.low, field.bits) for field in fields_of(layout)}
-        return {**self.other.outputs, **fields}
+        """The other file's outputs."""
+        return self.other.outputs
 
     @cached_property
     def _states(self) -> dict[str, Register]:
@@ -108,9 +93,10 @@ class Styled:
 
     def _held(self, name: str, now: Term) -> StyledRegister:
         tables = [(self.plain.wires, self.other.wires), (self.plain.outputs, self.outputs)]
+        named = not NAMELESS.fullmatch(name)  # a number that Yosys gave is another one's there
         names = [(name, self.other.wires)]
         names += [(alias, others) for plain, others in tables for alias, term in plain.items() if term == now]
-        shown = [self.other.states[name].now] if name in self.other.states else []
+        shown = [self.other.states[name].now] if named and name in self.other.states else []
         shown += [others[alias] for alias, others in names if alias in others]
         return self._shown(name, shown[0] if shown else None, width(now))
 
@@ -119,8 +105,99 @@ class Styled:
         held = None if shown is None else simplified(substituted(shown, self._not_reset))
         state = None if held is None else self._states.get(str(held.symbol()))
         if shown is None or state is None or state.next is None or width(state.now) != bits:
-            raise InputError(f"{self.unit.name}: the file must have a register {name} of {bits} bits")
+            raise InputError(f"{self.name}: the file must have a register {name} of {bits} bits")
         return StyledRegister(state.now, state.next, shown)
+
+    @cached_property
+    def inputs(self) -> dict[Term, Term]:
+        """The plain file's inputs, as the other has them. Raises InputError where it has other ports."""
+        names = {name for name in self.plain.inputs if name != "rst"}
+        if names != self.other.inputs.keys() - {self.style.reset_name}:
+            raise InputError(f"{self.name}: the file must have the plain one's ports")
+        return {self.plain.inputs[name]: self.other.inputs[name] for name in names}
+
+    def _plainly(self, terms: Sequence[Term], reset: int) -> list[Term]:
+        """Terms of the plain file, as functions of what the other's registers show, and of its inputs.
+
+        reset: the plain file's.
+        """
+        by = {now: held.shown for now, held in self.registers.items()} | self.inputs
+        return list(all_substituted(terms, by | {self.plain.inputs["rst"]: value(reset, 1)}))
+
+    @property
+    def _more(self) -> Iterable[StyledRegister]:
+        """Registers that the plain file has not."""
+        return ()
+
+    # Claims.
+
+    def claims(self) -> Iterator[Claim]:
+        """Yield all claims. Raises InputError for a file without the plain one's ports and registers."""
+        over, names = f"any state, any inputs, {len(self.registers)} registers", list(self.plain.states)
+        nexts = [state.next for state in self.plain.states.values()]
+        written = [(name, following) for name, following in zip(names, nexts, strict=True) if following is not None]
+        held = [self.registers[self.plain.states[name].now] for name, _ in written]
+        runs = (negated(self.resets), self.enabled)
+        plainly = self._plainly([following for _, following in written], 0)
+        yield Claim(
+            f"{self.place}: registers", "without a reset each register does what the plain file's does", over, runs,
+            both(*(same(reg.next, wanted) for reg, wanted in zip(held, plainly, strict=True))),
+        )  # fmt: skip
+        yield Claim(
+            f"{self.place}: outputs", "outputs are the plain file's", over, (negated(self.resets),),
+            both(*self._outputs(self.plain.outputs)),
+        )  # fmt: skip
+        at_reset = self._plainly([following for _, following in written], 1)
+        wanted, shows = [], []
+        for reg, usual, after in zip(held, plainly, at_reset, strict=True):
+            sets = simplified(after).is_value()
+            wanted.append(same(reg.next, after if sets else choose(self.enabled, usual, reg.now)))
+            shows.append(same(reg.shown, after if sets and self.style.reset == "async" else reg.now))
+        for reg in self._more:
+            after = simplified(substituted(reg.next, self._in_reset))
+            shows.append(same(reg.shown, after if after.is_value() and self.style.reset == "async" else reg.now))
+        yield Claim(
+            f"{self.place}: reset", "a reset leaves what it leaves in the plain file; what none sets goes on", over,
+            (self.resets,), both(*wanted),
+        )  # fmt: skip
+        at_once = "what a reset sets it sets at once" if self.style.reset == "async" else "a reset waits for the edge"
+        yield Claim(f"{self.place}: when", at_once, over, (self.resets,), both(*shows))
+        if self.style.clock_enable:
+            yield Claim(
+                f"{self.place}: {CLOCK_ENABLE}", "while it is low nothing changes but by a reset", over,
+                (negated(self.resets), negated(self.enabled)),
+                both(*(same(reg.next, reg.now) for reg in (*held, *self._more))),
+            )  # fmt: skip
+
+    def _outputs(self, names: Iterable[str]) -> Iterator[Term]:
+        """Yield the conditions that outputs are the plain file's. Raises InputError for a file without one."""
+        every = list(names)
+        for name, wanted in zip(every, self._plainly([self.plain.outputs[name] for name in every], 0), strict=True):
+            if name not in self.outputs:
+                raise InputError(f"{self.name}: the file must have a port {name}")
+            yield same(self.outputs[name], wanted)
+
+
+class Styled(Restyled):
+    """The file that is written with some options, beside the plain one of the same unit."""
+
+    def __init__(self, unit: AnyUnit, pipeline: Pipeline, style: Style):
+        self.unit, self.pipeline = unit, pipeline
+        plain = verilog(unit, pipeline.model_copy(update={"register_ready": False}))
+        text = verilog(unit, pipeline, style)
+        text = scoped(text) if style.package else text
+        plain_circuit = without_undriven(verilog_circuit(plain, "plain."))
+        super().__init__(unit.name, plain_circuit, without_undriven(verilog_circuit(text, "style.")), style)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, Term]:
+        """The other file's outputs, a struct's fields by themselves."""
+        payload = self.other.outputs.get("out_payload")
+        if payload is None:
+            return self.other.outputs
+        layout = result_port_layout(self.unit, self.pipeline)
+        fields = {f"out_{field.name}": part(payload, field.low, field.bits) for field in fields_of(layout)}
+        return {**self.other.outputs, **fields}
 
     @cached_property
     def inputs(self) -> dict[Term, Term]:
@@ -159,53 +236,18 @@ class Styled:
                  for name in sizes}  # fmt: skip
         return {name: self._shown(name, shown[name], bits) for name, bits in sizes.items()}
 
-    def _plainly(self, terms: Sequence[Term], reset: int) -> list[Term]:
-        """Terms of the plain file, as functions of what the other's registers show, and of its inputs.
-
-        reset: the plain file's.
-        """
-        by = {now: held.shown for now, held in self.registers.items()} | self.inputs
-        return list(all_substituted(terms, by | {self.plain.inputs["rst"]: value(reset, 1)}))
-
-    # Claims.
+    @property
+    def _more(self) -> Iterable[StyledRegister]:
+        return self._buffer.values() if self._buffered else ()
 
     def claims(self) -> Iterator[Claim]:
         """Yield all claims. Raises InputError for a file without the plain one's ports and registers."""
-        over, names = f"any state, any inputs, {len(self.registers)} registers", list(self.plain.states)
-        nexts = [state.next for state in self.plain.states.values()]
-        written = [(name, following) for name, following in zip(names, nexts, strict=True) if following is not None]
-        held = [self.registers[self.plain.states[name].now] for name, _ in written]
-        runs = (negated(self.resets), self.enabled)
-        plainly = self._plainly([following for _, following in written], 0)
-        yield Claim(
-            "options: registers", "without a reset each register does what the plain file's does", over, runs,
-            both(*(same(reg.next, wanted) for reg, wanted in zip(held, plainly, strict=True))),
-        )  # fmt: skip
-        yield Claim(
-            "options: outputs", "outputs are the plain file's", over, (negated(self.resets),), both(*self._outputs())
-        )
-        at_reset = self._plainly([following for _, following in written], 1)
-        wanted = []
-        for reg, usual, after in zip(held, plainly, at_reset, strict=True):
-            kept = after if simplified(after).is_value() else choose(self.enabled, usual, reg.now)
-            wanted.append(same(reg.next, kept))
-        yield Claim(
-            "options: reset", "a reset leaves what it leaves in the plain file; what none sets goes on", over,
-            (self.resets,), both(*wanted),
-        )  # fmt: skip
-        every = [*held, *(self._buffer.values() if self._buffered else ())]
-        if self.style.clock_enable:
-            yield Claim(
-                f"options: {CLOCK_ENABLE}", "while it is low nothing changes but by a reset", over,
-                (negated(self.resets), negated(self.enabled)), both(*(same(reg.next, reg.now) for reg in every)),
-            )  # fmt: skip
+        yield from super().claims()
         if self._buffered:
-            yield from self._buffers(over)
+            yield from self._buffers(f"any state, any inputs, {len(self.registers)} registers")
 
-    def _outputs(self) -> Iterator[Term]:
-        names = [name for name in self.plain.outputs if not (self._buffered and name == "in_ready")]
-        plainly = dict(zip(names, self._plainly([self.plain.outputs[name] for name in names], 0), strict=True))
-        return (same(self.outputs[name], wanted) for name, wanted in plainly.items())
+    def _outputs(self, names: Iterable[str]) -> Iterator[Term]:
+        return super()._outputs(name for name in names if not (self._buffered and name == "in_ready"))
 
     def _buffers(self, over: str) -> Iterator[Claim]:
         """Yield the claims about the buffer, a place for one beat.

@@ -25,6 +25,7 @@ from hwsim.spec.unit import Unit
 
 MOST_ELEMENTS = 1 << 12
 Side = Literal["a", "b"]
+ResetStyle = Literal["sync", "sync-low", "async", "async-low"]
 Word = Annotated[int, Strict(), Field(ge=8, le=1 << 14, multiple_of=8), Values("8 to 16384, a multiple of 8")]
 
 
@@ -107,6 +108,8 @@ class Engine(SpecPart):
     """Tiles of results that can wait."""
     control: Annotated[Literal["axi-lite"] | None, NoneWord] = None
     """`axi-lite`: registers, by which software knows, resets and counts; `none`: there are none."""
+    reset: ResetStyle = "sync"
+    """When a reset acts, at the clock's edge or at once, and at which level of `rst`, or `rst_n`."""
 
     @model_validator(mode="after")
     def _rules(self) -> Engine:
@@ -141,6 +144,11 @@ class Engine(SpecPart):
     def has_modes(self) -> bool:
         """True if the unit has several modes, one of which each macro tile is of."""
         return isinstance(self.unit, ModalUnit)
+
+    @property
+    def resets_at_once(self) -> bool:
+        """True if a reset does not wait for the clock's edge."""
+        return self.reset.startswith("async")
 
     @cached_property
     def pipeline(self) -> Pipeline:
@@ -237,6 +245,8 @@ class Engine(SpecPart):
         data |= {"unit": canonical(self.unit), "cuts": self.pipeline.cuts}
         if self.control is None:
             del data["control"]
+        if self.reset == "sync":
+            del data["reset"]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> Iterator[str]:
@@ -252,6 +262,8 @@ class Engine(SpecPart):
             yield f"stream {name}: {stream.width} bits, {stream.words} words a {whole}{more}"
         if self.control is not None:
             yield "registers: AXI4-Lite, 32 bits"
+        if self.reset != "sync":
+            yield f"reset: {self.reset}"
         slowest = max(self.step_cycles(), key=lambda part: self.step_cycles()[part])
         share = float(self.utilisation)
         yield f"a product of 1,024 x 1,024 x 1,024: {self.product_cycles(1024, 1024, 1024):,} cycles"
@@ -294,4 +306,6 @@ def engine_yaml(engine: Engine) -> str:
     }
     if "control" in data:
         data["control"] = data["control"] or "none"
+    if data.get("reset") == "sync":
+        del data["reset"]
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)

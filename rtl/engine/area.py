@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.rtl.engine.top import parts
+from hwsim.rtl.engine.top import engine_style, parts
 from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.methods import supports
 from hwsim.rtl.synthesis import FlatModule
@@ -29,7 +29,7 @@ def engine_parts(engine: Engine) -> list[EnginePart]:
     supports(engine.unit).demand()
     counts = {"row": engine.rows, "column": engine.columns, "element": engine.rows * engine.columns}
     return [
-        EnginePart(name, counts.get(name, 1), FlatModule(name, modules(part, name).text))
+        EnginePart(name, counts.get(name, 1), FlatModule(name, modules(part, name, engine_style(engine)).text))
         for name, part in parts(engine).items()
     ]
 

@@ -13,7 +13,7 @@ from hwsim.rtl.engine.element import TileElement, control_bits
 from hwsim.rtl.engine.feed import Feed
 from hwsim.rtl.engine.registers import Registers
 from hwsim.rtl.engine.side import SideDecode, of_partial, side_elements
-from hwsim.rtl.hierarchy import modules
+from hwsim.rtl.hierarchy import Style, modules
 from hwsim.rtl.methods import supports
 from hwsim.rtl.numbers import ProductRanges
 from hwsim.rtl.verilog import ONE_FILE, header, module_name
@@ -35,18 +35,24 @@ def parts(engine: Engine) -> dict[str, Component]:
     }
 
 
-def engine_verilog(engine: Engine) -> str:
-    """An engine as Verilog; ports clk, rst (synchronous, active high), a_*, b_*, c_*, d_* (AXI-Stream), mode, error;
-    s_axil_* (AXI4-Lite), which has the mode, too, where it has registers.
+def engine_style(engine: Engine) -> Style:
+    """The style of an engine's registers: that of its reset."""
+    return Style.of_reset(engine.reset)
 
+
+def engine_verilog(engine: Engine, style: Style | None = None) -> str:
+    """An engine as Verilog; ports clk, rst or rst_n, a_*, b_*, c_*, d_* (AXI-Stream), mode, error; s_axil_*
+    (AXI4-Lite), which has the mode, too, where it has registers.
+
+    style: another than its own, of the same engine otherwise, whose hash it has.
     Raises NotImplementedYet for a unit that the RTL cannot build.
     """
     supports(engine.unit).demand()
-    top = module_name(engine.name)
-    texts = {name: modules(part, f"{top}_{name}").text for name, part in parts(engine).items()}
+    top, style = module_name(engine.name), style or engine_style(engine)
+    texts = {name: modules(part, f"{top}_{name}", style).text for name, part in parts(engine).items()}
     lines = [f"sha256: {engine.digest}", *engine.facts(), "", *engine_yaml(engine).rstrip().splitlines()]
     subject = f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}"
-    whole = "\n".join(_top(engine, top, {name: ports_of(text) for name, text in texts.items()}))
+    whole = "\n".join(_top(engine, style, {name: ports_of(text) for name, text in texts.items()}))
     return f"{header(subject, lines)}\n{ONE_FILE}{whole}\n\n" + "\n\n".join(texts.values())
 
 
@@ -62,10 +68,11 @@ def ports_of(text: str) -> dict[str, tuple[str, int]]:
 Ports = Mapping[str, tuple[str, int]]
 
 
-def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
+def _top(engine: Engine, style: Style, ports: Mapping[str, Ports]) -> Iterator[str]:
     """The lines of the module around them."""
+    top, rst = module_name(engine.name), style.reset_name
     streams = [*engine.sizes(), "d"]
-    outside: dict[str, tuple[str, int]] = {"clk": ("input", 1), "rst": ("input", 1)}
+    outside: dict[str, tuple[str, int]] = {"clk": ("input", 1), rst: ("input", 1)}
     for name in streams:
         into, source = ("input", "output") if name != "d" else ("output", "input")
         width = engine.results.width if name == "d" else engine.sizes()[name].width
@@ -81,14 +88,14 @@ def _top(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
     every = [f"  {direction:6} logic {_range(bits)}{name}" for name, (direction, bits) in outside.items()]
     yield ",\n".join(every)
     yield ");"
-    yield from _wires(engine, ports)
+    yield from _wires(engine, style, ports)
     inner = {f"{name}_{port}": f"{name}_{port}" for name in streams for port in ("tdata", "tvalid", "tready", "tlast")}
     beat = {"valid": "beat_valid", "ready": "beat_ready", "first": "beat_first", "last": "beat_last",
             "of_context": "beat_context", "mode_in": "mode", "mode": "beat_mode"}  # fmt: skip
     operands = {name: f"{name}_slices" for name in engine.sizes()}
     core, told = dict[str, str](), dict[str, str]()
     if engine.control is not None:
-        core, told = {"rst": "core_rst"}, {"busy": "feed_busy"}
+        core, told = {rst: f"core_{rst}"}, {"busy": "feed_busy"}
         axi = {name: f"{PREFIX}{name}" for name in AXI_LITE} | {"busy": "feed_busy | flying | d_tvalid"}
         yield from _instance(f"{top}_registers", "u_registers", ports["registers"], axi)
     yield from _instance(f"{top}_feed", "u_feed", ports["feed"], core | told | inner | beat | operands)
@@ -132,7 +139,7 @@ def _codes(engine: Engine, side: str, index: str, count: int) -> str:
     return parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
 
 
-def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
+def _wires(engine: Engine, style: Style, ports: Mapping[str, Ports]) -> Iterator[str]:
     """The declarations of what stands between the parts."""
     context = ports["control"]["in_context"][1]
     wires = {"beat_valid": 1, "beat_ready": 1, "beat_first": 1, "beat_last": 1, "beat_context": context,
@@ -156,7 +163,8 @@ def _wires(engine: Engine, ports: Mapping[str, Ports]) -> Iterator[str]:
     yield "  // The feed offers lawful beats alone."
     yield "  wire unused = &{1'b0, misuse};"
     if engine.control is not None:
-        yield "  wire core_rst = rst | soft_reset;"
+        resets = "rst_n & ~soft_reset" if style.reset_low else "rst | soft_reset"
+        yield f"  wire core_{style.reset_name} = {resets};"
 
 
 def _range(bits: int) -> str:

@@ -298,6 +298,17 @@ class Style:
     clock_enable: bool = False
     package: bool = False
 
+    @classmethod
+    def of_reset(cls, reset: str, **others: bool) -> Style:
+        """The style of a reset's name: `sync`, `sync-low`, `async` or `async-low`. others: as of the class."""
+        kind, _, level = reset.partition("-")
+        return cls(reset="async" if kind == "async" else "sync", reset_low=bool(level), **others)
+
+    @property
+    def reset_style(self) -> str:
+        """The reset's name, of which `of_reset` makes the style."""
+        return self.reset + "-low" * self.reset_low
+
     @property
     def reset_name(self) -> str:
         """The port of the reset."""

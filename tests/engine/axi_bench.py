@@ -35,12 +35,15 @@ class Bench:
     """Sources, a sink and a manager, with pauses on all of their channels."""
 
     def __init__(self, dut: Any, chance: float):
+        port, low = JOB["reset"]
+        reset = getattr(dut, port)
+
         def stream(name: str) -> Any:
-            return AxiStreamBus.from_prefix(dut, name), dut.clk, dut.rst
+            return AxiStreamBus.from_prefix(dut, name), dut.clk, reset, not low
 
         self.sources = {name: AxiStreamSource(*stream(name), byte_lanes=JOB["bytes"][name]) for name in "ab"}
         self.sink = AxiStreamSink(*stream("d"), byte_lanes=JOB["bytes"]["d"])
-        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, reset, not low)
         write, read = self.master.write_if, self.master.read_if
         channels = (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
         for at, each in enumerate((*self.sources.values(), self.sink, *channels)):
@@ -70,10 +73,12 @@ class Bench:
 
 async def started(dut: Any, chance: float) -> Bench:
     Clock(dut.clk, 2, "ns").start(start_high=False)
-    dut.rst.value = 1
+    port, low = JOB["reset"]
+    reset = getattr(dut, port)
+    reset.value = not low
     bench = Bench(dut, chance)
     await ClockCycles(dut.clk, 3)
-    dut.rst.value = 0
+    reset.value = low
     return bench
 
 

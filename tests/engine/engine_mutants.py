@@ -164,3 +164,45 @@ OF_MODES = (
     EngineMutant("a mode that is none is taken", "written >= 32'd3", "written >= 32'd4"),
     EngineMutant("a mode is another's byte", "(data[7:0] & {8{strobe[0]}})", "(data[15:8] & {8{strobe[0]}})"),
 )  # fmt: skip
+
+
+class ResetMutant(NamedTuple):
+    """A change of the Verilog of an engine with registers, by which its reset is wrong. module: of which; the top
+    where it is empty. seen: whether a suite knows; none does where two cycles of a reset do the same, or an error would
+    have to stand as one begins.
+    """
+
+    what: str
+    reset: str
+    module: str
+    old: str
+    new: str
+    seen: bool = True
+
+
+RESETS = (
+    ResetMutant("the drain's reset is active high", "sync-low", "drain", "if (!rst_n)", "if (rst_n)"),
+    ResetMutant("the feed's reset is active low", "async", "", ".rst(core_rst),\n    .a_tdata",
+                ".rst(~core_rst),\n    .a_tdata"),
+    ResetMutant("a bank's reset is active high", "async-low", "feed", ".rst_n(rst_n)", ".rst_n(~rst_n)"),
+    ResetMutant("the elements' control is never reset", "async-low", "", ".rst_n(core_rst_n),\n    .enable",
+                ".rst_n(1'b1),\n    .enable"),
+    ResetMutant("a soft reset is none", "async-low", "", "rst_n & ~soft_reset", "rst_n"),
+    ResetMutant("a soft reset has the other level", "sync-low", "", "rst_n & ~soft_reset", "rst_n & soft_reset"),
+    ResetMutant("a reset leaves the column", "async", "feed", "      column <= 1'b0;\n      row", "      row"),
+    ResetMutant("a reset leaves the count of tiles", "async-low", "drain", "      count <= 2'd0;\n", ""),
+    ResetMutant("a reset leaves the response of a write", "async", "registers", "      bvalid <= 1'b0;\n", ""),
+    ResetMutant("a reset leaves the place of a word", "sync-low", "drain",
+                "    if (!rst_n) begin\n      at <= 2'd0;\n    end\n", ""),
+    ResetMutant("the count of tiles waits for the edge", "async", "drain",
+                "@(posedge clk or posedge rst) begin\n    if (rst) begin\n      count", "@(posedge clk) begin\n"
+                "    if (rst) begin\n      count"),
+    ResetMutant("an error waits for the edge", "async-low", "feed",
+                "@(posedge clk or negedge rst_n) begin\n    if (!rst_n) begin\n      error",
+                "@(posedge clk) begin\n    if (!rst_n) begin\n      error", seen=False),
+    ResetMutant("a place in the queue waits for the edge", "async", "drain",
+                "@(posedge clk or posedge rst) begin\n    if (rst) begin\n      put",
+                "@(posedge clk) begin\n    if (rst) begin\n      put", seen=False),
+    ResetMutant("registers move at a reset's end", "async-low", "control", "negedge rst_n", "posedge rst_n",
+                seen=False),
+)  # fmt: skip

@@ -36,7 +36,7 @@ def test_an_engine_is_its_model(simulator: str, tmp_path: Path) -> None:
 
 
 def test_sums_wait_where_contexts_are_few(tmp_path: Path) -> None:
-    agrees(played(engine(reuse=[1, 2]), tmp_path, "icarus"))
+    agrees(played(engine(reuse=[1, 2], reset="async-low"), tmp_path, "icarus"))
 
 
 def test_an_engine_without_addends_tells_of_frames_of_other_lengths(tmp_path: Path) -> None:

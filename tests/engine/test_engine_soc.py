@@ -24,6 +24,7 @@ TINY = engine(control="axi-lite")
 OTHERS = {
     "modes": ENGINES["modes"],
     "streams of scales": ENGINES["streams of scales"],
+    "another reset": engine(control="axi-lite", reset="async-low"),
     "mode as a register": engine("fp8-any", addends=False, ports={"a": 512, "b": 512, "d": 64}, control="axi-lite"),
 }
 

@@ -71,6 +71,13 @@ MISTAKES: dict[str, tuple[Callable[[str], str], Style, bool, str]] = {
     ),
     "a register without the enable": (once(r"if \(clk_en\)", "if (1'b1)"), ENABLED, False, "options: clk_en"),
     "an enable that is active low": (once(r"if \(clk_en\)", "if (!clk_en)"), ENABLED, False, "options: clk_en"),
+    "a reset that waits for the edge": (
+        once(r"@\(posedge clk or posedge rst\)", "@(posedge clk)"), Style(reset="async"), False, "options: when",
+    ),
+    "a buffer's reset that waits for the edge": (
+        once(r"@\(posedge clk or posedge rst\)( begin\s+if \(rst\) begin\s+full )", r"@(posedge clk)\1"),
+        Style(reset="async"), True, "options: when",
+    ),
     "a register that no reset sets": (
         once(r"valid1 <= 1'b0;\n", "valid1 <= valid1;\n"), Style(reset_low=True), False, "options: reset",
     ),

@@ -1,6 +1,6 @@
 // A Verilated engine as a shared library, driven cycle by cycle from NumPy's memory. No checks here: what its ports
-// show goes back whole, and NumPy compares it. HWSIM_C, HWSIM_SCALES, HWSIM_MODE, HWSIM_CONTROL: the engine has a stream
-// of addends, streams of scales, a port for modes, and registers.
+// show goes back whole, and NumPy compares it. HWSIM_C, HWSIM_SCALES, HWSIM_MODE, HWSIM_CONTROL, HWSIM_RESET_LOW:
+// the engine has a stream of addends, streams of scales, a port for modes, registers, and rst_n in the place of rst.
 #include "bulk.h"
 
 extern "C" {
@@ -48,7 +48,11 @@ int64_t hwsim_run(void* bench, int64_t cycles, const uint16_t* drive, const uint
         top.mode = mode[cycle];
 #endif
         top.d_tready = driven >> 10 & 1;
+#ifdef HWSIM_RESET_LOW
+        top.rst_n = ~driven >> 11 & 1;
+#else
         top.rst = driven >> 11 & 1;
+#endif
         top.clk = 0;
         top.eval();
         unsigned now = top.a_tready | top.b_tready << 1 | top.d_tvalid << 5 | top.d_tlast << 6 | top.error << 7;

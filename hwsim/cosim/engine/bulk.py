@@ -23,6 +23,7 @@ from hwsim.cosim.engine.run import sources
 from hwsim.cosim.play import address
 from hwsim.formats import container_dtype
 from hwsim.formats.blocks import scale_shape
+from hwsim.rtl.engine.top import engine_style
 from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine, Side
 from hwsim.tb.engine import EngineScript
@@ -50,7 +51,7 @@ class EngineBulk:
         self.engine, hdl = engine, sources(engine, verilog)
         control = engine.control is not None
         has = {"C": "c" in engine.sizes(), "MODE": engine.has_modes and not control, "CONTROL": control,
-               "SCALES": "scale_a" in engine.sizes()}  # fmt: skip
+               "SCALES": "scale_a" in engine.sizes(), "RESET_LOW": engine_style(engine).reset_low}  # fmt: skip
         defines = [f"HWSIM_{name}" for name, there in has.items() if there]
         self._library = ctypes.CDLL(str(driven_build(hdl.top, hdl.verilog, DRIVER, hdl.once, defines)))
         self._library.hwsim_open.restype = ctypes.c_void_p
@@ -116,7 +117,7 @@ def _wrong(
     expected: NDArray[np.uint32], registers: dict[str, NDArray[np.uint32]],
 ) -> Iterator[PortMismatch]:  # fmt: skip
     """The ports that are not as the script has them, in the order of cycles."""
-    promised, word = ~script.reset[part], script.valid[part]
+    promised, word = script.compared[part], script.valid[part]
     lasts = np.array([last for _, last in script.results] or [False])
     valid = word >= 0
     looked_at: list[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]] = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from pydantic import ValidationError
 
 from hwsim.base.errors import InputError
@@ -9,8 +11,9 @@ from hwsim.cases.drawing import Stream
 from hwsim.cosim.fuzz.draw import Size, drawn_unit, modes_of
 from hwsim.rtl.methods import supports
 from hwsim.spec import Specified, wide_codes
-from hwsim.spec.engine import Engine, load_engine
+from hwsim.spec.engine import Engine, ResetStyle, load_engine
 
+RESETS: tuple[ResetStyle, ...] = get_args(ResetStyle)
 SIZE = Size(lanes=4, groups=2)
 WIDTHS = 8, 16, 24, 32, 64, 72, 128, 256
 MOST_WORDS = 64  # of a step: more is slow, and not more telling
@@ -19,6 +22,7 @@ MOST_WORDS = 64  # of a step: more is slow, and not more telling
 def drawn_engine(seed: int, number: int) -> Engine:
     """Engine `number` of a seed, which depends on these alone."""
     stream, at = Stream(seed, "engine", number), 0
+    reset = Stream(seed, "engine", number, "reset").choice(RESETS)
     while True:
         drawn = drawn_unit(seed, number * 1000 + at, SIZE)
         at += 1
@@ -27,7 +31,8 @@ def drawn_engine(seed: int, number: int) -> Engine:
         if not supports(unit) or any(wide_codes(drawn.unit)):
             continue
         try:
-            engine = load_engine({**_keys(stream, unit, drawn.pipeline.cuts), "engine": f"engine-{seed}-{number}"})
+            keys = _keys(stream, unit, drawn.pipeline.cuts)
+            engine = load_engine({**keys, "engine": f"engine-{seed}-{number}", "reset": reset})
         except (ValidationError, InputError):
             continue
         sizes = [*engine.sizes().values(), engine.results]

@@ -12,7 +12,8 @@ from hwsim.cases.case import block_lengths
 from hwsim.compute.c.text import short
 from hwsim.formats import Format, container_dtype
 from hwsim.formats.blocks import one_code
-from hwsim.rtl import PLAIN, Project, module_name, timing
+from hwsim.rtl import Project, module_name, timing
+from hwsim.rtl.engine.top import engine_style
 from hwsim.spec import ModalUnit, modes_of
 from hwsim.spec.engine import Engine, Side
 from hwsim.spec.registers import (
@@ -41,7 +42,7 @@ def engine_files(engine: Engine, period: float, version: str) -> dict[str, str]:
         (inputs if into else outputs).append(f"{PREFIX}{name}" + "[*]" * (bits > 1))
     words = f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}"
     project = Project(top=top, sources=[f"{top}.sv"], checks=[], constraints=f"{top}.sdc", words=words, version=version)
-    constraints = timing(top, period, [*inputs, *mode, "d_tready"], outputs, PLAIN)
+    constraints = timing(top, period, [*inputs, *mode, "d_tready"], outputs, engine_style(engine))
     return {f"{top}.core": project.core(), f"{top}.sdc": constraints, **driver_files(engine)}
 
 

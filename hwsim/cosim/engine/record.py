@@ -24,6 +24,7 @@ from hwsim.cosim.engine.packing import (
 )
 from hwsim.model.engine import EngineCycles, MacroTile
 from hwsim.model.registers import RegisterCycles
+from hwsim.rtl.engine.top import engine_style
 from hwsim.spec import Unit, modes_of
 from hwsim.spec.engine import Engine
 from hwsim.spec.registers import AXI_LITE, CONTROL, PREFIX, RESET, registers
@@ -181,8 +182,9 @@ class _Control:
         if not in_reset:
             self.inputs = self.manager.drive()
         self.outputs = self.registers.outputs
+        hidden = in_reset and not self.model.engine.resets_at_once
         for name, column in self.columns.items():
-            column.append(self.inputs[name] if name in self.inputs else -1 if in_reset else self.outputs[name])
+            column.append(self.inputs[name] if name in self.inputs else -1 if hidden else self.outputs[name])
 
     def holds(self, tiles: Sequence[MacroOperands], number: int) -> bool:
         """True while a word must wait: its macro tile has not begun, and its mode is not in the register."""
@@ -210,7 +212,7 @@ def record(
     """Play segments on the model. offers, takes: in which cycles a source begins to offer, and results may leave.
     manager: what plays on registers, beside what the segments need.
     """
-    model, streams = EngineCycles(engine), list(engine.sizes())
+    model, streams, style = EngineCycles(engine), list(engine.sizes()), engine_style(engine)
     offers = {stream: iter(repeat(True)) for stream in streams} | (offers or {})
     takes = takes or iter(repeat(True))
     words: dict[str, list[int]] = {stream: [] for stream in streams}
@@ -278,7 +280,8 @@ def record(
         {key: np.array(value, bool) for key, value in lasts.items()}, np.array(columns["take"], bool),
         np.array(columns["mode"], np.int32), np.array(columns["reset"], bool),
         {key: np.array(value, bool) for key, value in ready.items()}, results, np.array(columns["valid"], np.int32),
-        np.array(columns["error"], np.int32), *_columns(control.columns),
+        np.array(columns["error"], np.int32), *_columns(control.columns), style.reset_name,
+        style.reset_low, engine.resets_at_once,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from hwsim.base.errors import InputError
 from hwsim.cosim.build import HdlSources
 from hwsim.cosim.play import command, errors_in, log_end, simulate
 from hwsim.rtl import module_name
-from hwsim.rtl.engine.top import engine_verilog
+from hwsim.rtl.engine.top import engine_style, engine_verilog
 from hwsim.spec.engine import Engine
 from hwsim.spec.registers import AXI_LITE, PREFIX
 from hwsim.tb.engine import SCRIPTS, EngineScript
@@ -26,7 +26,7 @@ def sources(engine: Engine, verilog: str | None = None) -> HdlSources:
     streams = [f"{name}_{port}" for name in (*engine.sizes(), "d") for port in ("tdata", "tvalid", "tready", "tlast")]
     control = [f"{PREFIX}{name}" for name in AXI_LITE] if engine.control is not None else []
     mode = ["mode"] if engine.has_modes and not control else []
-    ports = ("clk", "rst", "error", *mode, *control, *streams)
+    ports = ("clk", engine_style(engine).reset_name, "error", *mode, *control, *streams)
     top, text = module_name(engine.name), verilog or engine_verilog(engine)
     once = f"{top}_element" if engine.rows * engine.columns > 1 and f"module {top}_element (" in text else ""
     return HdlSources(top, text, ports, once=once)

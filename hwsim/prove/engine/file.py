@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hwsim.base.errors import InputError
 from hwsim.base.processes import scratch_folder
-from hwsim.prove.circuits import WRITE, Circuit, Register, read_btor
+from hwsim.prove.circuits import WRITE, Circuit, Register, read_btor, without_undriven
 from hwsim.prove.claims import Claim
 from hwsim.prove.shown import Noted
+from hwsim.prove.styles import Restyled
 from hwsim.prove.terms import Kind, Term, both, false, op, part, same, value, width
 from hwsim.rtl import beat_layout, fields_of, module_name, result_port_layout
 from hwsim.rtl.engine.element import latencies
 from hwsim.rtl.engine.side import of_partial
-from hwsim.rtl.engine.top import Ports, ports_of
+from hwsim.rtl.engine.top import Ports, engine_style, engine_verilog, ports_of
+from hwsim.rtl.hierarchy import PLAIN, Style
 from hwsim.rtl.synthesis.flows import YOSYS, run_tool
 from hwsim.spec import modes_of
 from hwsim.spec.engine import Engine
@@ -46,6 +49,8 @@ class EngineFile:
     top: the module around all parts, which has their ports as its own, named `instance.port`. instances: which part
     each instance is. ports: of the parts. element: one element behind decoders of its row and column and the tile's
     control, with the ports of a unit's file.
+    Parts are those of the same engine with a reset at the clock's edge, active high. restyled: where its own is
+    another, what the text has in their places.
     """
 
     engine: Engine
@@ -60,31 +65,31 @@ class EngineFile:
     drain: Circuit
     element: Circuit
     registers: Circuit | None = None
+    restyled: Mapping[str, Restyled] = field(default_factory=dict)
 
     @classmethod
     def read(cls, engine: Engine, text: str, seconds: float = 600) -> EngineFile:
         """Read a file. Raises InputError for one without the parts of an engine; ToolMissing, and FlowFailed with what
         Yosys said.
         """
-        top, kinds = module_name(engine.name), (*KINDS, *(["registers"] if engine.control is not None else []))
-        ports = {kind: _ports(text, f"{top}_{kind}") for kind in kinds}
-        modules = {kind: f"{top}_{'alone' if kind == 'element' else kind}" for kind in kinds}
-        alone = "\n".join(_alone(engine, top, ports))
-        write = WRITE.format(name="{0}").format
-        script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")
-        script += "".join(f"design -load all\nhierarchy -top {top}\nselect -write {kind}.txt {top}/t:{top}_{kind}\n"
-                          for kind in kinds)  # fmt: skip
-        script += "".join(READ_PART.format(module=module) + write(kind) for kind, module in modules.items())
-        shown = _registers(engine) | dict(SHOWN.findall(text))
-        with scratch_folder() as folder:
-            (folder / "c.sv").write_text(f"{text}\n{alone}\n", encoding="utf-8")
-            (folder / "script").write_text(script, encoding="utf-8")
-            run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
-            found = {name: _renamed(read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{name}."), shown)
-                     for name in ("top", *modules)}  # fmt: skip
-            instances = {line.partition("/")[2]: kind for kind in ("every", *kinds)
-                         for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
-        return cls(engine, text, found.pop("top"), instances, ports, **found)
+        style, restyled = engine_style(engine), dict[str, Restyled]()
+        own = plain = _read(engine, text, style, seconds)
+        if style != PLAIN:
+            text_of_parts = engine_verilog(engine, PLAIN)
+            plain = _read(engine, text_of_parts, PLAIN, seconds)
+            for kind in plain.circuits:
+                if kind in ("top", "row", "column"):  # decoders are beside the element, too
+                    continue
+                beside, styled = (without_undriven(each.circuits[kind]) for each in (plain, own))
+                restyled[kind] = Restyled(f"{engine.name}'s {kind}", beside, styled, style, f"{kind}: reset style")
+        shown = _registers(engine) | dict(SHOWN.findall(text if style == PLAIN else text_of_parts))
+        found = {kind: _renamed(circuit, shown) for kind, circuit in plain.circuits.items() if kind != "top"}
+        return cls(engine, text, own.circuits["top"], own.instances, own.ports, **found, restyled=restyled)
+
+    @property
+    def style(self) -> Style:
+        """The style of its registers."""
+        return engine_style(self.engine)
 
     # What the specification says of the top: which instance stands where, and what each of its ports is.
 
@@ -115,7 +120,7 @@ class EngineFile:
     def outside(self) -> dict[str, int]:
         """The ports that the engine's file says, and their bits."""
         engine = self.engine
-        every = {"clk": 1, "rst": 1, "error": 2}
+        every = {"clk": 1, self.style.reset_name: 1, "error": 2}
         for name, bits in (*((name, size.width) for name, size in engine.sizes().items()), ("d", engine.results.width)):
             every |= {f"{name}_tdata": bits, f"{name}_tvalid": 1, f"{name}_tready": 1, f"{name}_tlast": 1}
         if engine.control is not None:
@@ -143,9 +148,12 @@ class EngineFile:
     def _given(self, kind: str, port: str, i: int, j: int) -> Term:
         """What a port of an instance must be driven with."""
         engine = self.engine
-        if port == "rst" and engine.control is not None and kind != "registers":
-            return op(Kind.BV_OR, self.top.inputs["rst"], self.output("u_registers", "soft_reset"))
-        if port in ("clk", "rst"):
+        if port == self.style.reset_name and engine.control is not None and kind != "registers":
+            soft = self.output("u_registers", "soft_reset")
+            if self.style.reset_low:
+                return op(Kind.BV_AND, self.top.inputs[port], op(Kind.BV_NOT, soft))
+            return op(Kind.BV_OR, self.top.inputs[port], soft)
+        if port in ("clk", self.style.reset_name):
             return self.top.inputs[port]
         match kind, port:
             case "registers", _:
@@ -213,9 +221,11 @@ class EngineFile:
     def _clocked(self) -> Noted:
         edges, clocks = set(EDGE.findall(self.text)), set(CLOCK.findall(self.text))
         words = "all registers take their values at the rising edge of `clk`"
-        return Noted(
-            "file: clock", words, "every block of every module", edges == {"posedge clk"} and clocks == {"clk"}
-        )
+        allowed = {self.style.events("clk", is_reset) for is_reset in (False, True)}
+        if self.style.reset == "async":
+            words += f", or what a reset sets as `{self.style.reset_name}` begins"
+        fits = bool(edges) and edges <= allowed and clocks == {"clk"}
+        return Noted("file: clock", words, "every block of every module", fits)
 
     def claims(self) -> Iterator[Claim | Noted]:
         """Yield the claims about the top module: its ports, its parts, and every port of each of them."""
@@ -243,8 +253,9 @@ class EngineFile:
         if engine.control is not None:
             outs |= {f"{PREFIX}{name}": ("u_registers", name) for name, (into, _) in AXI_LITE.items() if not into}
             yield Claim(
-                "top: registers", "they see the engine's own signals; a soft reset does in every other part what `rst` "
-                "does, by the same port, and they alone clear errors and say the mode", over, (),
+                "top: registers", "they see the engine's own signals; a soft reset does in every other part what "
+                f"`{self.style.reset_name}` does, by the same port, and they alone clear errors and say the mode",
+                over, (),
                 both(*self._joined("u_registers")),
             )  # fmt: skip
         yield Claim(
@@ -265,6 +276,39 @@ class EngineFile:
             )  # fmt: skip
 
 
+class _FileRead(NamedTuple):
+    """What Yosys read of a file: circuits, which part each instance is, and the parts' ports."""
+
+    circuits: dict[str, Circuit]
+    instances: dict[str, str]
+    ports: dict[str, Ports]
+
+
+def _read(engine: Engine, text: str, style: Style, seconds: float) -> _FileRead:
+    """Read a file of a style. Raises as `EngineFile.read`."""
+    top, kinds = module_name(engine.name), (*KINDS, *(["registers"] if engine.control is not None else []))
+    ports = {kind: _ports(text, f"{top}_{kind}") for kind in kinds}
+    modules = {kind: f"{top}_{'alone' if kind == 'element' else kind}" for kind in kinds}
+    alone = "\n".join(_alone(engine, style, ports))
+    write = WRITE.format(name="{0}").format
+    script = READ_ALL + READ_TOP.format(top=top, kinds=f"every.txt {top}/t:{top}_*") + write("top")
+    script += "".join(f"design -load all\nhierarchy -top {top}\nselect -write {kind}.txt {top}/t:{top}_{kind}\n"
+                      for kind in kinds)  # fmt: skip
+    script += "".join(READ_PART.format(module=module) + write(kind) for kind, module in modules.items())
+    with scratch_folder() as folder:
+        (folder / "c.sv").write_text(f"{text}\n{alone}\n", encoding="utf-8")
+        (folder / "script").write_text(script, encoding="utf-8")
+        run_tool(YOSYS, ["-q", "-s", "script"], folder, seconds)
+        before = "" if style == PLAIN else "style."
+        circuits = {
+            name: read_btor((folder / f"{name}.btor").read_text(encoding="utf-8"), f"{before}{name}.")
+            for name in ("top", *modules)
+        }
+        instances = {line.partition("/")[2]: kind for kind in ("every", *kinds)
+                     for line in (folder / f"{kind}.txt").read_text(encoding="utf-8").split()}  # fmt: skip
+    return _FileRead(circuits, instances, ports)
+
+
 def equal(first: Term | None, second: Term) -> Term:
     """The condition that two terms are one; never where there is no first one, or one of other bits."""
     return false() if first is None or width(first) != width(second) else same(first, second)
@@ -277,13 +321,13 @@ def _ports(text: str, module: str) -> Ports:
     return ports_of(text[found.start() :])
 
 
-def _alone(engine: Engine, top: str, ports: Mapping[str, Ports]) -> Iterator[str]:
+def _alone(engine: Engine, style: Style, ports: Mapping[str, Ports]) -> Iterator[str]:
     """The lines of a module of one element, its decoders and the control: its ports are those of a unit's file."""
-    unit, pipeline = engine.unit, engine.pipeline
+    top, unit, pipeline = module_name(engine.name), engine.unit, engine.pipeline
     i, o = beat_layout(unit, pipeline), result_port_layout(unit, pipeline)
     into = {f"in_{field.name}": field.bits * (field.elements or 1) for field in fields_of(i)}
     out = {f"out_{field.name}": field.bits * (field.elements or 1) for field in fields_of(o)}
-    outside = [("input", 1, name) for name in ("clk", "rst", "in_valid", "out_ready")]
+    outside = [("input", 1, name) for name in ("clk", style.reset_name, "in_valid", "out_ready")]
     outside += [("output", 1, name) for name in ("in_ready", "out_valid", "misuse")]
     outside += [("input", bits, name) for name, bits in into.items()]
     outside += [("output", bits, name) for name, bits in out.items()]

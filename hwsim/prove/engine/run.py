@@ -85,6 +85,8 @@ class EngineClaims:
         """Yield the claims of what stands around elements: wires, feed, drain, and that nothing stands still."""
         engine, file = self.engine, self.file
         yield from file.claims()
+        for restyled in file.restyled.values():
+            yield from restyled.claims()
         feed, drain = FeedPromises(engine, file.feed), DrainPromises(engine, file.drain)
         words = ", ".join(f"{name}: {counted(size.words, 'word')}" for name, size in engine.sizes().items())
         yield from feed.claims("feed", f"any words and traffic; {words} a step")
