@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -25,7 +25,15 @@ SIMULATORS: dict[Side, str] = {"RTL": "verilator", "Icarus": "icarus"}
 MOST_SECONDS = 120.0  # that making an engine smaller may take
 SIMPLEST_UNIT = "int8-i32"
 
-Fails = Callable[[Engine], str]
+
+class EngineFailure(NamedTuple):
+    """What goes wrong of an engine. kinds: the exception's type, or the suites and ports that differ."""
+
+    kinds: frozenset[str]
+    words: str
+
+
+Fails = Callable[[Engine], EngineFailure | None]
 
 
 def fuzzed_engine(plan: FuzzPlan, number: int) -> FuzzedUnit:
@@ -37,44 +45,53 @@ def fuzzed_engine(plan: FuzzPlan, number: int) -> FuzzedUnit:
         if not plan.has(number, side):
             continue
 
-        def fails(engine: Engine, simulator: str = simulator) -> str:
+        def fails(engine: Engine, simulator: str = simulator) -> EngineFailure | None:
             return played(engine, simulator, plan.seed)[1]
 
-        counts[side], said = played(engine, simulator, plan.seed)
-        if said:
-            smaller = smallest(engine, fails)
+        counts[side], failure = played(engine, simulator, plan.seed)
+        if failure is not None:
+            smaller = smallest(engine, fails, failure)
             name = f"{number}-{simulator}.yaml" if plan.folder is not None else ""
             if plan.folder is not None:
                 with written(plan.folder / name) as file:
                     file.write(engine_yaml(smaller).encode())
-            found.append((side, fails(smaller) or said, name))
+            found.append((side, (fails(smaller) or failure).words, name))
     return FuzzedUnit(number, {}, {}, counts, engine_settings(engine), found)
 
 
-def played(engine: Engine, simulator: str, seed: int) -> tuple[int, str]:
-    """Play an engine's suites in small. Returns the number of results, and what went wrong first, or nothing."""
-    results = 0
+def played(engine: Engine, simulator: str, seed: int) -> tuple[int, EngineFailure | None]:
+    """Play an engine's suites in small. Returns the number of results, and what went wrong, in words the first."""
+    results, kinds, words = 0, set[str](), ""
     try:
         every = list(scripts(engine, seed, small=True))
         with scratch_folder() as folder:
             for outcome in play(engine, every, folder, simulator, seed):
                 results += outcome.results
-                if outcome.count:
-                    return results, f"{outcome.name}: {outcome.count} differ, the first {outcome.mismatches[0]}"
+                kinds |= {f"{outcome.name}: {one.kind}" for one in outcome.mismatches}
+                if outcome.count and not words:
+                    words = f"{outcome.name}: {outcome.count} differ, the first {outcome.mismatches[0]}"
     except ToolMissing:
         raise
     except Exception as error:  # whatever an engine that its file allows raises is a finding
         place = traceback.extract_tb(error.__traceback__)[-1]
         first = str(error).strip().split("\n")[0]
-        return results, f"{type(error).__name__}: {first} ({place.filename.rpartition('/')[2]}:{place.lineno})"
-    return results, ""
+        kind, where = type(error).__name__, f"{place.filename.rpartition('/')[2]}:{place.lineno}"
+        return results, EngineFailure(frozenset([kind]), f"{kind}: {first} ({where})")
+    return results, EngineFailure(frozenset(kinds), words) if words else None
 
 
-def smallest(engine: Engine, fails: Fails, seconds: float = MOST_SECONDS) -> Engine:
-    """The smallest engine found that fails too: no simpler value of one of its keys does. seconds: to look for it."""
+def smallest(engine: Engine, fails: Fails, failure: EngineFailure, seconds: float = MOST_SECONDS) -> Engine:
+    """The smallest engine found that fails so, too: it raises the same type of exception, or has a suite and a port in
+    common that differ. No simpler value of one of its keys does. seconds: to look for it.
+    """
     end = time.monotonic() + seconds
+
+    def alike(other: Engine) -> bool:
+        found = fails(other)
+        return found is not None and bool(found.kinds & failure.kinds)
+
     while time.monotonic() < end:
-        smaller = next((other for other in simpler(engine) if time.monotonic() < end and fails(other)), None)
+        smaller = next((other for other in simpler(engine) if time.monotonic() < end and alike(other)), None)
         if smaller is None:
             break
         engine = smaller
@@ -91,7 +108,8 @@ def simpler(engine: Engine) -> Iterator[Engine]:
         {"reuse": (1, c)},
         {"reuse": (r, 1)},
     ]
-    changes += [{"control": None}, {"drain": 1}, {"cuts": None}, {"unit": SIMPLEST_UNIT, "cuts": None}]
+    changes += [{"control": None}, {"reset": "sync"}, {"drain": 1}, {"cuts": None}]
+    changes += [{"unit": SIMPLEST_UNIT, "cuts": None}]
     changes += [{"unit": mode, "cuts": None} for mode in modes_of(engine.unit) if engine.has_modes]
     ports = engine.ports.model_dump()
     for name, bits in ports.items():
@@ -113,6 +131,6 @@ def engine_settings(engine: Engine) -> list[Setting]:
         *unit_settings(modes[0]), ("modes", str(len(modes))),
         ("rows x columns", f"{engine.rows} x {engine.columns}"), ("reuse", f"{engine.reuse[0]} x {engine.reuse[1]}"),
         ("drain", str(engine.drain)), ("latency", str(engine.pipeline.latency)),
-        ("control", engine.control or "none"),
+        ("control", engine.control or "none"), ("reset", engine.reset),
         *((f"ports.{name}", str(bits or "none")) for name, bits in ports.model_dump().items()),
     ]  # fmt: skip
