@@ -65,7 +65,7 @@ def fuzz(
     What an implementation does not have it must refuse by name; anything that it raises later is a finding.
     Findings are made simpler, in the specification and in the operands, before they are written.
     An engine is played its suites in small, every port in every cycle; a finding is an engine's file, the smallest
-    that fails too, for `hwsim engine FILE --cosim`.
+    that fails so, too, for `hwsim engine FILE --cosim`.
     Exit status 1: something differs.
     """
     if again is not None:

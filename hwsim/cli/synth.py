@@ -71,6 +71,9 @@ def synth(
             "--datapath", help="A group's sum alone: no handshake, contexts, promotion, late addend or selector."
         ),
     ] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Engines as one design each, not part by part: of a small one on an ECP5.")
+    ] = False,
     flow: Annotated[
         list[Flow] | None, typer.Option(help="What to make: gates, ecp5, cells, one or several; all unless given.")
     ] = None,
@@ -93,15 +96,17 @@ def synth(
     cells  OSU's of 0.18 micrometres, by Yosys and OpenSTA (Debian: opensta, qflow-tech-osu018)
 
     Figures are kept by what they are made from, so that the same design is synthesised once. A matrix engine is
-    synthesised part by part (hwsim docs engine), and its table says what shared decoders save. Exit status 3: a tool
-    is missing.
+    synthesised part by part (hwsim docs engine), and its table says what shared decoders save; or with --whole as it
+    is written. Exit status 3: a tool is missing.
     """
     flows = list(dict.fromkeys(flow or Flow))
     if engines := [name for name in names if is_engine_file(name)]:
         if engines != names or datapath or cuts is not None or contexts is not None:
             raise InputError("engines' files go without units, --cuts, --contexts and --datapath")
-        _of_engines([load_engine(name) for name in names], flows, report, seconds)
+        _of_engines([load_engine(name) for name in names], flows, report, seconds, whole)
         return
+    if whole:
+        raise InputError("--whole goes with engines' files")
     chosen = split(cuts)
     built = [(unit, pipeline(unit, chosen, contexts)) for unit in map(load_any, names)]
     if datapath and contexts is not None:
@@ -127,17 +132,23 @@ def synth(
             file.write(json.dumps({"conditions": CONDITIONS, "units": rows}, indent=1).encode())
 
 
-def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path | None, seconds: float) -> None:
-    """Print a table for each engine: what each part takes, all of them together, and without shared decoders."""
+def _of_engines(
+    engines: Sequence[Engine], flows: Sequence[Flow], report: Path | None, seconds: float, one: bool
+) -> None:
+    """Print a table for each engine: what each part takes, all of them together, and without shared decoders.
+
+    one: each as one design, which is its only part.
+    """
     _demand(flows, [engine.unit for engine in engines])
-    from hwsim.rtl.engine.area import engine_parts, unshared
+    from hwsim.rtl.engine.area import engine_parts, unshared, whole_engine
     from hwsim.rtl.synthesis import CONDITIONS, FlowFailed
 
     if report is not None:
         refuse_strangers(report)
     columns, every = [column for column in COLUMNS if column[1] in flows], []
     for engine in engines:
-        parts, found = engine_parts(engine), dict[str, dict[str, Any]]()
+        parts = [whole_engine(engine)] if one else engine_parts(engine)
+        found = dict[str, dict[str, Any]]()
         with interruptible(), Progress(f"synthesis of {engine.name}") as bar:
             for index, part in enumerate(parts):
                 bar.update(index, len(parts), part.name)
@@ -148,7 +159,7 @@ def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path |
                 found[part.name] = {"count": part.times, **figures}
         totals: list[str] = []
         shared: list[str] = []
-        for _, flow, figure, form in columns:
+        for _, flow, figure, form in columns if not one else ():
             sizes = {name: row[flow.value][figure] for name, row in found.items()}
             if figure in WORST:
                 totals.append(_told(WORST[figure](size for size in sizes.values() if size is not None), form))
@@ -161,7 +172,7 @@ def _of_engines(engines: Sequence[Engine], flows: Sequence[Flow], report: Path |
         for name, row in found.items():
             figures_of = (_told(row[flow.value][figure], form) for _, flow, figure, form in columns)
             table.append([name, f"{row['count']:,}", *figures_of])
-        table += [["together", "", *totals], ["shared decoders", "", *shared]]
+        table += [] if one else [["together", "", *totals], ["shared decoders", "", *shared]]
         say(f"{engine.name}: {engine.rows} x {engine.columns} elements of {engine.unit.name}")
         print_table(["part", "how many", *(head for head, *_ in columns)], table, right=range(1, len(columns) + 2))
         every.append({"engine": engine.name, "sha256": engine.digest, "parts": found})

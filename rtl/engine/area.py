@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hwsim.rtl.engine.top import engine_style, parts
+from hwsim.rtl.engine.top import engine_style, engine_verilog, parts
 from hwsim.rtl.hierarchy import modules
 from hwsim.rtl.methods import supports
 from hwsim.rtl.synthesis import FlatModule
+from hwsim.rtl.verilog import module_name
 from hwsim.spec.engine import Engine
 
 ONCE = ("feed", "control", "drain", "registers")
@@ -32,6 +33,11 @@ def engine_parts(engine: Engine) -> list[EnginePart]:
         EnginePart(name, counts.get(name, 1), FlatModule(name, modules(part, name, engine_style(engine)).text))
         for name, part in parts(engine).items()
     ]
+
+
+def whole_engine(engine: Engine) -> EnginePart:
+    """An engine as one design. Raises NotImplementedYet for a unit that the RTL cannot build."""
+    return EnginePart("whole", 1, FlatModule(module_name(engine.name), engine_verilog(engine)))
 
 
 def unshared(engine: Engine, sizes: dict[str, int]) -> int:
