@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import yaml
 from built_presets import others_slow
 from conftest import at_hand
-from engine.engine_mutants import RESETS, ResetMutant
+from engine.engine_mutants import APART, PROMOTED, RESETS, SCALED, TWO_MODES, ResetMutant
 from engine.engines import engine
 from engine.test_engine_proof import first_open
-from engine.test_engine_rtl import agrees
+from engine.test_engine_rtl import agrees, played
 
 import hwsim
 from hwsim.cosim.build import BuildFailed
@@ -133,6 +133,23 @@ def test_an_engine_of_every_style_is_proved_whole(reset: str) -> None:
     parts = ("feed", "control", "drain", "element", "registers")
     claims = {f"{part}: reset style: {what}" for part in parts for what in ("registers", "outputs", "reset", "when")}
     assert names & claims == (claims if reset != "sync" else set())
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "modes": TWO_MODES | {"control": "axi-lite"}, "scales": SCALED, "streams of scales": APART, "promotion": PROMOTED,
+    "one element": {"rows": 1, "columns": 1, "reuse": [1, 1], "drain": 1, "addends": False,
+                    "ports": {"a": 32, "b": 16, "d": 8}},
+    "queue of three": {"drain": 3, "cuts": ["decode", "multiply", "sum", "round"]},
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reset", ["sync-low", "async"])
+@pytest.mark.parametrize("what", ODD)
+def test_other_engines_are_proved_and_played_with_other_resets(what: str, reset: str, tmp_path: Path) -> None:
+    built = engine(**ODD[what], reset=reset)
+    assert first_open(built, engine_verilog(built)) == ""
+    agrees(played(built, tmp_path, "icarus"))
 
 
 def changed(mutant: ResetMutant) -> tuple[Engine, str]:

@@ -584,7 +584,7 @@ class DrainPromises(Followed):
 
     def _element(self, stem: str, place: int, bits: int) -> Term:
         """A register of the queue, one of an array or by itself."""
-        for name in (stem, f"{stem}_q", "tdata", f"{stem}{place}"):
+        for name in (stem, f"{stem}_q", "tdata", "first", f"{stem}{place}"):
             state, one = self.circuit.states.get(name), name == f"{stem}{place}"
             if state is not None and width(state.now) == bits * (1 if one else self.depth):
                 return state.now if one else part(state.now, place * bits, bits)
