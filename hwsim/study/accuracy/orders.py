@@ -157,7 +157,7 @@ def _lost(unit: Unit, loss: Loss, parts: Lengths, terms: Terms, off: Array) -> t
     below = _below(terms, loss, heights[..., :1])
     matched = np.repeat(unit_of, loss.along, axis=2)
     every, up, down = (
-        np.minimum(-np.sort(-np.where(kept, below, 0.0), axis=2), _first(matched, below.shape[2])).sum(axis=2)
+        np.minimum(-np.sort(-np.where(kept, below, 0.0), axis=2), _at(matched, np.arange(below.shape[2]))).sum(axis=2)
         for kept in (True, terms.values > 0, terms.values < 0)
     )
     towards_zero = loss.lost in ("truncate", "sticky")
@@ -200,7 +200,7 @@ def _part_tops(terms: Terms, loss: Loss) -> Array:
     if loss.width == 1 or terms.by_scales:
         return terms.tops
     ends = np.arange(0, terms.sizes.shape[2] - 1 + loss.width, loss.width)
-    return np.diff(_first(terms.sizes, None, ends), axis=2)
+    return np.diff(_at(terms.sizes, ends), axis=2)
 
 
 def _sums(unit: Unit, terms: Terms, after: NDArray[np.int64], stretches: int, off: Array, free: bool = False) -> Array:
@@ -208,18 +208,18 @@ def _sums(unit: Unit, terms: Terms, after: NDArray[np.int64], stretches: int, of
 
     free: of sums of any so many products, not only of those that the others complete.
     """
-    positive, negative = (_first(side, None, after) for side in (terms.positive, terms.negative))
+    positive, negative = (_at(side, after) for side in (terms.positive, terms.negative))
     most = np.maximum(positive, negative)
     beside = (terms.addend + off)[..., None]
     if stretches > 1:
         # The k largest of disjoint sums are at most those of k times as many products: the kth is at most a kth.
         nth = np.arange(1, stretches + 1)
-        together = _first(terms.sizes, None, (nth[:, None] * after).ravel()).reshape(*most.shape[:2], stretches, -1)
+        together = _at(terms.sizes, (nth[:, None] * after).ravel()).reshape(*most.shape[:2], stretches, -1)
         most = np.minimum(most[:, :, None, :], together / nth[:, None]).reshape(*most.shape[:2], -1)
     elif not free:
         left = terms.sizes.shape[2] - 1 - np.maximum(after - terms.filled, 0)
         doubt = terms.sizes[..., -1:] * 2.0**-40
-        others = [_first(side, None, left) for side in (terms.negative, terms.positive)]
+        others = [_at(side, left) for side in (terms.negative, terms.positive)]
         total = terms.total[..., None]
         most = np.maximum(
             np.minimum(positive, total + others[0] + doubt), np.minimum(negative, others[1] - total + doubt)
@@ -228,9 +228,8 @@ def _sums(unit: Unit, terms: Terms, after: NDArray[np.int64], stretches: int, of
     return _height(unit, (most + beside) * SLACK)
 
 
-def _first(values: Array, count: int | None, at: NDArray[np.int64] | None = None) -> Array:
-    """Of the last axis the first so many, or those at places; beyond its end its last one."""
-    places = np.arange(count) if at is None else at  # type: ignore[arg-type]
+def _at(values: Array, places: NDArray[np.int64]) -> Array:
+    """Those of the last axis at places; beyond its end its last one."""
     return values[..., np.clip(places, 0, values.shape[-1] - 1)]
 
 
