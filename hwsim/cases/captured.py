@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # `hwsim doctor` looks for the file where NumPy may be broken
     from numpy.typing import NDArray
 
     from hwsim.cases.case import Case
+    from hwsim.formats import Format
     from hwsim.spec import SparseUnit, Unit
+    from hwsim.spec.sparse import Compressed
 
 VARIABLE = "HWSIM_SILICON"
 FILE, SPARSE_FILE = "captured.npz", "h200_sparse.npz"
@@ -87,31 +89,62 @@ IN_PARTS = "segment_k_on"
 def sparse_captured(unit: SparseUnit, folder: str | Path | None = None) -> list[tuple[Case, int]]:
     """Every captured case of a sparse unit, an element of cuSPARSELt's products, and the code that the GPU returned.
 
-    folder: as of `captured_cases`.
+    folder: as of `captured_cases`. Raises OSError, and InputError for a file that does not hold such products.
     """
     import numpy as np
 
     from hwsim.cases.case import Case
-    from hwsim.compute.sparse import compress
+    from hwsim.quantize.tensors import members
 
     path = silicon(folder, SPARSE_FILE)
     if path is None or unit.name not in SPARSE:
         return []
     (factors, result), cases = SPARSE[unit.name], list[tuple[Case, int]]()
-    with np.load(path) as arrays:
-        for call in json.loads(str(arrays["facts"]))["calls"]:
-            product, _, of = call["name"].rpartition("/")
-            parted = factors == "e4m3" and any(IN_PARTS in kernel for kernel in call["kernels"])
-            if not product.startswith(f"sparse-{factors}-") or of != result or parted:
-                continue
-            kept, b = compress(unit, arrays[f"{product}/a"]), arrays[f"{product}/b"].tolist()
-            rows = list(zip(kept.codes.tolist(), kept.metadata.tolist(), strict=True))
-            d = arrays[f"{call['name']}/d"]
-            for i, j in np.ndindex(*d.shape):
-                a, metadata = rows[i]
-                case = Case(f"h200/{product}-{i}-{j}", tuple(a), tuple(b[j]), metadata=tuple(metadata))
-                cases.append((case, int(d[i, j])))
+    (facts,) = members(path, ["facts"])
+    try:
+        calls = [(str(call["name"]), list(map(str, call["kernels"]))) for call in json.loads(str(facts))["calls"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{path}: facts must be JSON, with the names and kernels of calls") from None
+    for name, kernels in calls:
+        product, _, of = name.rpartition("/")
+        parted = factors == "e4m3" and any(IN_PARTS in kernel for kernel in kernels)
+        if not product.startswith(f"sparse-{factors}-") or of != result or parted:
+            continue
+        names = [f"{product}/a", f"{product}/b", f"{name}/d"]
+        a, b, d = members(path, names)
+        kept = _kept(path, unit, names, a, b, d)
+        rows = [(tuple(row), tuple(places)) for row, places in zip(*(side.tolist() for side in kept), strict=True)]
+        columns = [tuple(column) for column in b.tolist()]
+        for i, j in np.ndindex(*d.shape):
+            case = Case(f"h200/{product}-{i}-{j}", rows[i][0], columns[j], metadata=rows[i][1])
+            cases.append((case, int(d[i, j])))
     return cases
+
+
+def _kept(
+    path: Path, unit: SparseUnit, names: Sequence[str], a: NDArray[Any], b: NDArray[Any], d: NDArray[Any]
+) -> Compressed:
+    """What a sparse unit takes of a. Raises InputError for arrays that are not a product's codes, (M, K), (N, K), D."""
+    from hwsim.compute.sparse import compress
+    from hwsim.formats import codes_of
+
+    dense, whole = unit.dense, unit.sparsity.whole_of(unit.dense.instruction.fill)
+    k = a.shape[-1] if a.ndim == 2 and a.size else whole
+    m, n = d.shape if d.ndim == 2 and d.size else (1, 1)
+    (of_a, of_b, of_d), rule = names, f", K a multiple of {whole}"
+    wanted: list[tuple[str, NDArray[Any], Format, tuple[int, int], str]] = [
+        (of_d, d, dense.output, (m, n), ""),
+        (of_a, a, dense.operands.a, (m, k), rule),
+        (of_b, b, dense.operands.b, (n, k), rule),
+    ]
+    for name, array, fmt, shape, of_k in wanted:
+        if array.dtype.kind != "u" or array.shape != shape or (of_k and k % whole):
+            raise InputError(f"{path}: {name} must be codes {shape}{of_k}, not {array.dtype} {array.shape}")
+        codes_of(fmt, array, f"{path}: {name}")
+    try:
+        return compress(unit, a)
+    except InputError as error:
+        raise InputError(f"{path}: {of_a}: {error}") from None
 
 
 def _check(path: Path, unit: Unit, names: Sequence[str], arrays: Sequence[NDArray[Any]]) -> None:

@@ -82,8 +82,10 @@ def beats(unit: AnyUnit, case: Case, context: int = 0) -> Iterator[Beat]:
         )
 
 
-def multiplied(unit: SparseUnit, case: Case) -> Case:
-    """A case of a sparse unit as one of its dense unit: what is selected."""
+def multiplied(unit: SparseUnit | Unit, case: Case) -> Case:
+    """A case as the unit that multiplies has it: of a sparse unit, what is selected."""
+    if not isinstance(unit, SparseUnit):
+        return case
     return replace(case, b=tuple(selected(unit.sparsity, case.b, case.metadata)), metadata=())
 
 
@@ -194,23 +196,23 @@ class Batch:
 
     def cut(self, count: int) -> Batch:
         """The first cases."""
-        scales = (None if side is None else side[:count] for side in (self.scale_a, self.scale_b))
-        return Batch(self.ids[:count], self.a[:count], self.b[:count], self.c[:count], *scales)
+        sides = (None if side is None else side[:count] for side in (self.scale_a, self.scale_b, self.metadata))
+        return Batch(self.ids[:count], self.a[:count], self.b[:count], self.c[:count], *sides)
 
     def case(self, index: int) -> Case:
         """Return one of the cases."""
-        sides = (self.a, self.b, self.scale_a, self.scale_b)
-        a, b, x, y = (() if side is None else tuple(side[index].tolist()) for side in sides)
-        return Case(self.ids[index], a, b, int(self.c[index]), x, y)
+        sides = (self.a, self.b, self.scale_a, self.scale_b, self.metadata)
+        a, b, x, y, places = (() if side is None else tuple(side[index].tolist()) for side in sides)
+        return Case(self.ids[index], a, b, int(self.c[index]), x, y, metadata=places)
 
     def cases(self) -> Iterator[Case]:
         """Iterate over all cases."""
         none: list[list[int]] = [[]] * len(self)
-        sides = (none if side is None else side.tolist() for side in (self.scale_a, self.scale_b))
-        for name, a, b, c, x, y in zip(
+        sides = (none if side is None else side.tolist() for side in (self.scale_a, self.scale_b, self.metadata))
+        for name, a, b, c, x, y, places in zip(
             self.ids, self.a.tolist(), self.b.tolist(), self.c.tolist(), *sides, strict=True
         ):
-            yield Case(name, tuple(a), tuple(b), c, tuple(x), tuple(y))
+            yield Case(name, tuple(a), tuple(b), c, tuple(x), tuple(y), metadata=tuple(places))
 
 
 def expected(unit: Unit, batch: Batch) -> Codes:
@@ -242,6 +244,7 @@ def _batch(unit: Unit, cases: Sequence[Case]) -> Batch:
         c,
         None if scale is None else np.array([case.scale_a for case in cases], container_dtype(scale.a.format)),
         None if scale is None else np.array([case.scale_b for case in cases], container_dtype(scale.b.format)),
+        np.array([case.metadata for case in cases], np.uint8) if cases[0].metadata else None,
     )
 
 

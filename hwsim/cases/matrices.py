@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from hwsim.base.arrays import npz
 from hwsim.cases.case import Case, block_lengths, dot, draws
 from hwsim.cases.drawing import Stream, normals
+from hwsim.compute.sparse import compress
 from hwsim.formats import ExponentFormat, FloatFormat, container_dtype
 from hwsim.formats.blocks import BlockScale, one_code, scale_shape
 from hwsim.model.definition import Definition
-from hwsim.spec import Unit, load_unit
+from hwsim.spec import SparseUnit, Unit, load_unit
 from hwsim.spec.keys import Factor, Number
 
 VERSION = 2  # of what the files hold and how
@@ -45,9 +46,9 @@ Floats = NDArray[np.float64]
 class GemmProblem:
     """Operands of A @ B + C, as codes.
 
-    A: (M, K). B: (K, N). C: (M, N), or None for a unit without an addend.
+    A: (M, K); of a sparse unit (M, kept). B: (K, N). C: (M, N), or None for a unit without an addend.
     scale_a: (M / block rows, K / block columns), scale_b: (K / block rows, N / block columns), divided upwards; None
-    for an unscaled unit.
+    for an unscaled unit. metadata: of a sparse unit, (M, runs), as `hwsim.compress` returns it; else None.
     """
 
     A: Codes
@@ -55,11 +56,13 @@ class GemmProblem:
     C: Codes | None
     scale_a: Codes | None = None
     scale_b: Codes | None = None
+    metadata: Codes | None = None
 
     @property
     def arrays(self) -> dict[str, Codes]:
         """The operands that there are, by name."""
-        held = {"A": self.A, "B": self.B, "C": self.C, "scale_a": self.scale_a, "scale_b": self.scale_b}
+        scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
+        held = {"A": self.A, "B": self.B, "C": self.C, **scales, "metadata": self.metadata}
         return {name: array for name, array in held.items() if array is not None}
 
 
@@ -81,6 +84,13 @@ def gemm_problem(unit: Unit, m: int, n: int, k: int, seed: int) -> GemmProblem:
     a, scale_a = _quantised(a, formats[0], unit.scale.a)
     b, scale_b = _quantised(b, formats[1], unit.scale.b)
     return GemmProblem(formats[0].encode(a), formats[1].encode(b), c, scale_a, scale_b)
+
+
+def sparse_problem(unit: SparseUnit, m: int, n: int, k: int, seed: int) -> GemmProblem:
+    """The dense unit's product whose A keeps k of its factors along K, the largest. Raises as `gemm_problem`."""
+    problem = gemm_problem(unit.dense, m, n, unit.sparsity.whole_of(k), seed)
+    kept = compress(unit, problem.A, prune=True)
+    return replace(problem, A=kept.codes, metadata=kept.metadata)
 
 
 def _addends(rng: Stream, fmt: Number | None, shape: tuple[int, int], k: int) -> Codes | None:
@@ -139,18 +149,21 @@ def _next_scales(wanted: Floats, fmt: Number) -> Codes:
     return np.asarray(np.clip(fmt.encode(np.where(wanted > 0, wanted, 1.0)) >> shift, 1, most) << shift)
 
 
-def gemm_cases(unit: Unit, problem: GemmProblem) -> list[Case]:
+def gemm_cases(unit: Unit | SparseUnit, problem: GemmProblem) -> list[Case]:
     """Every element of a matrix problem as a case `d[i,j]`, row by row. K is padded with zeros to whole groups."""
-    m, k = problem.A.shape
-    n = problem.B.shape[1]
-    padding = (0,) * (-k % unit.instruction.fill)
-    rows = [(*row, *padding) for row in problem.A.tolist()]
-    columns = [(*column, *padding) for column in problem.B.T.tolist()]
+    (m, k), n = problem.A.shape, problem.B.shape[1]
+    rule, unit = (unit.sparsity, unit.dense) if isinstance(unit, SparseUnit) else (None, unit)
+    rest = -k % unit.instruction.fill
+    rows = [(*row, *(0,) * rest) for row in problem.A.tolist()]
+    columns = [(*column, *(0,) * (rule.whole_of(rest) if rule else rest)) for column in problem.B.T.tolist()]
+    metadata: list[tuple[int, ...]] = [()] * m
+    if rule is not None and problem.metadata is not None:
+        metadata = [(*row, *rule.patterns[0] * (rest // rule.kept)) for row in problem.metadata.tolist()]
     addends = problem.C.tolist() if problem.C is not None else [[0] * n] * m
     cases = []
     for i, j in np.ndindex(m, n):
         scale_a, scale_b = _case_scales(unit, problem, i, j, len(rows[0]))
-        cases.append(Case(f"d[{i},{j}]", rows[i], columns[j], addends[i][j], scale_a, scale_b))
+        cases.append(Case(f"d[{i},{j}]", rows[i], columns[j], addends[i][j], scale_a, scale_b, metadata=metadata[i]))
     return cases
 
 

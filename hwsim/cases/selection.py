@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwsim.cases.case import Batch, Case, dot, multiplied
 from hwsim.cases.drawing import WORD, Stream
@@ -72,10 +74,21 @@ def placed_batch(unit: SparseUnit, batch: Batch, seed: int) -> Batch:
     b = np.empty((count, groups * rule.whole), batch.b.dtype)
     for first, pool in enumerate((np.array(all_codes(fmt)), np.array(_loud(fmt)))):
         b[first::2] = pool[words[first::2, groups:] * len(pool) >> WORD]
-    firsts = (np.arange(metadata.shape[1]) // rule.keep * rule.of + metadata) * rule.run
-    places = (firsts[..., None] + np.arange(rule.run)).reshape(count, width)
-    np.put_along_axis(b, places, batch.b, axis=1)
+    np.put_along_axis(b, _places(rule, metadata), batch.b, axis=1)
     return replace(batch, b=b, metadata=metadata.astype(np.uint8))
+
+
+def multiplied_batch(unit: SparseUnit, batch: Batch) -> Batch:
+    """A batch of the sparse unit's cases as one of its dense unit's: what is selected."""
+    assert batch.metadata is not None
+    places = _places(unit.sparsity, batch.metadata)
+    return replace(batch, b=np.take_along_axis(batch.b, places, axis=1), metadata=None)
+
+
+def _places(rule: Sparsity, metadata: NDArray[Any]) -> NDArray[np.int64]:
+    """Where along K the factors are that indices (n, runs) select: (n, kept)."""
+    firsts: NDArray[np.int64] = (np.arange(metadata.shape[1]) // rule.keep * rule.of + metadata) * rule.run
+    return (firsts[..., None] + np.arange(rule.run)).reshape(len(metadata), -1)
 
 
 @lru_cache(maxsize=32)

@@ -8,18 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
 
-import numpy as np
-
 from hwsim.base.text import counted
 from hwsim.cases.bins.covering import covering, directed
 from hwsim.cases.captured import sparse_captured
 from hwsim.cases.case import Case, dot, fill
 from hwsim.cases.drawing import Stream
-from hwsim.cases.matrices import gemm_cases, gemm_problem
+from hwsim.cases.matrices import gemm_cases, gemm_problem, sparse_problem
 from hwsim.cases.random_cases import by_turns, mixed, pair_cases, random_cases
 from hwsim.cases.selection import placed, selection_cases
 from hwsim.compute.gemm import gemm
-from hwsim.compute.sparse import compress
 from hwsim.cosim.bench import fitting
 from hwsim.cosim.design import BUSY, EVERY_SUITE, FULL, AskedSuites, DotDesign, Play, Suite, SuiteKind, Traffic
 from hwsim.cosim.play import BULK
@@ -388,20 +385,15 @@ class SparsePlanner(Planner):
         unit, sparse, (m, n, k) = self.design.unit, self.design.sparse, self.within(shape)
         if not self.wants(SuiteKind.GEMM):
             return
-        whole = sparse.sparsity.whole_of(k)
         try:
-            problem = gemm_problem(unit, m, n, whole, self.seed)
+            problem = sparse_problem(sparse, m, n, k, self.seed)
         except NotImplementedYet as error:
             self.skip(SuiteKind.GEMM.suite, str(error))
             return
-        kept = compress(sparse, problem.A, prune=True)
-        product = gemm(sparse, kept.codes, problem.B, problem.C, metadata=kept.metadata)
-        cases = [
-            replace(case, a=tuple(kept.codes[i].tolist()), metadata=tuple(kept.metadata[i].tolist()))
-            for case, (i, _) in zip(gemm_cases(unit, problem), np.ndindex(m, n), strict=True)
-        ]
+        product = gemm(sparse, problem.A, problem.B, problem.C, metadata=problem.metadata)
         codes = tuple(codes_of(unit.output, product).ravel().tolist())
-        yield from self._fitting(Suite(f"{SuiteKind.GEMM.suite} {m} x {n} x {whole}", tuple(cases), codes))
+        name = f"{SuiteKind.GEMM.suite} {m} x {n} x {len(problem.B)}"
+        yield from self._fitting(Suite(name, tuple(gemm_cases(sparse, problem)), codes))
 
     def captured(self, most: int) -> Iterator[Suite]:
         """Yield results captured of a GPU's sparse instruction, where they are at hand."""

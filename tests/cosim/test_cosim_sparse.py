@@ -21,7 +21,7 @@ from hwsim.cosim.casefile import load_case
 from hwsim.cosim.design import BUSY, FULL, Play, Suite, Traffic, interleave
 from hwsim.cosim.diagnose import first_difference
 from hwsim.cosim.run import CosimOptions, run
-from hwsim.cosim.suites import SparsePlanner
+from hwsim.cosim.suites import SparsePlanner, expected_codes
 from hwsim.cosim.trace import record
 from hwsim.cosim.unitdesign import SparseDesign, sparse_design
 from hwsim.model.definition import definition_of
@@ -211,6 +211,13 @@ def test_captured_products_through_the_rtl(
     assert len(suite.cases) + sum(count for _, count in suite.left_out) == len(known)
     (outcome,) = bulk_outcomes(design_of(unit), [design_of(unit).play(suite, stream())])
     assert (outcome.count, outcome.results) == (0, len(suite.cases)) and outcome.results > 500
+
+
+def test_products_whose_k_is_no_whole_beat_are_filled_up() -> None:
+    unit = of_four("six", "hopper-wgmma-e4m3-f32", 6, keep=2, of=4)
+    (suite,) = SparsePlanner(design_of(unit), 1).gemm((2, 2, 64))
+    assert {(len(case.a), len(case.b), len(case.metadata)) for case in suite.cases} == {(66, 132, 66)}
+    assert suite.expected == expected_codes(unit.dense, [multiplied(unit, case) for case in suite.cases])
 
 
 def test_a_mismatch_is_explained_by_what_the_dense_unit_multiplies() -> None:

@@ -388,6 +388,17 @@ def published(folder: Path) -> None:
     np.savez(folder / "captured.npz", **arrays)  # type: ignore[arg-type]
 
 
+def published_sparse(folder: Path) -> None:
+    """A sparse product that a GPU's library returned, as its file has it."""
+    folder.mkdir(parents=True)
+    product, k = "sparse-e4m3-ones-2x2x64", 64
+    facts = {"gpu": "H200", "torch": "2", "cuda": "13", "calls": [{"name": f"{product}/float32", "kernels": ["gemm"]}]}
+    a = np.tile(np.array([0x38, 0, 0x38, 0], np.uint8), (2, k // 4))
+    arrays = {f"{product}/a": a, f"{product}/b": np.full((2, k), 0x38, np.uint8)}
+    arrays[f"{product}/float32/d"] = np.full((2, 2), 0x42000000, np.uint32)
+    np.savez(folder / "h200_sparse.npz", facts=np.array(json.dumps(facts)), **arrays)  # type: ignore[arg-type]
+
+
 def _matrices(folder: Path, kind: type[np.generic], ending: str = "npy") -> None:
     numbers = kind is np.float32
     fill = np.arange(4 * 32).reshape(4, 32)

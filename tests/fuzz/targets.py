@@ -227,5 +227,10 @@ TARGETS = (
         commands=("vectors hopper-wgmma-e4m3-f32 -o out --suite captured --format hex",),
         environment={"HWSIM_SILICON": "."}, names=("HWSIM_SILICON", "captured"),
     ),
+    Target(
+        name="published-sparse", make=bases.one(bases.published_sparse), subjects=("h200_sparse.npz",), weight=2,
+        commands=("vectors hopper-wgmma-sp-e4m3-f32 -o out --suite captured --format hex",),
+        environment={"HWSIM_SILICON": "."}, written=("out",), names=("HWSIM_SILICON", "captured"),
+    ),
 )  # fmt: skip
 BY_NAME = {target.name: target for target in TARGETS}

@@ -150,17 +150,12 @@ class Stored:
 
     def case(self, number: int) -> Case:
         """A case as the unit that multiplies has it."""
-        return _multiplied(self.written, self.written_case(number))
+        return multiplied(self.written, self.written_case(number))
 
     def written_case(self, number: int) -> Case:
         """A case as its lines have it."""
         lines = range(int(self._first_lines[number]), int(self._first_lines[number + 1]))
         return case_of(self.written, self.name(number), [self.operands[line] for line in lines])
-
-
-def _multiplied(unit: Written, case: Case) -> Case:
-    """A case as the unit that multiplies has it."""
-    return multiplied(unit, case) if isinstance(unit, SparseUnit) else case
 
 
 class HexLines:
@@ -594,7 +589,7 @@ def _returned(unit: Written, numbered: Iterable[tuple[int, str]]) -> Iterator[Re
         if len(words) != len(names):
             raise Malformed(f"-:{number}: must be {len(names)} words ({' '.join(names)}), not {len(words)}")
         try:
-            case = _multiplied(unit, case_of_words(unit, words[:-1]))
+            case = multiplied(unit, case_of_words(unit, words[:-1]))
             yield Returned(case, _result(dense(unit), words[-1]), number)
         except ValueError as error:
             raise Malformed(f"-:{number}: {error}") from None

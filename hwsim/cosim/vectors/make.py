@@ -28,7 +28,7 @@ from hwsim.base.package import identity
 from hwsim.base.resources import demand_disk
 from hwsim.cases.bins.plan import Counter as Coverage
 from hwsim.cases.bins.plan import plan as coverage_plan
-from hwsim.cases.case import Batch, batches, dot, expected, operand_formats
+from hwsim.cases.case import Batch, batches, dot, expected, multiplied, operand_formats
 from hwsim.cases.matrices import GemmProblem, gemm_cases
 from hwsim.cases.random_cases import MANY, random_batch, runs
 from hwsim.compute.kernels import AnyKernel
@@ -70,11 +70,13 @@ TEXT, JSON = "cases.txt", "cases.jsonl"
 class Block:
     """Consecutive cases of a set.
 
-    files: the bytes that follow in each file. results: the expected codes. explained: every stage, or nothing.
+    files: the bytes that follow in each file. batch: the cases as the unit that multiplies has them; lines: as the
+    files' lines have them. results: the expected codes. explained: every stage, or nothing.
     """
 
     files: dict[str, bytes]
     batch: Batch
+    lines: Batch
     results: Codes
     explained: tuple[Explanation, ...] = ()
 
@@ -93,27 +95,35 @@ def explained_block(
     its lines may be a sparse unit's.
     Raises RuntimeError where definition and kernel differ, which is a defect of hwsim.
     """
+    held = asked or Wanted(unit)
+    lines, batch = held.lines(batch), held.multiplied(batch)
     definition, cases = definition_of(unit), list(batch.cases())
     explained = tuple(dot(definition, case) for case in cases)
     results: Codes = np.array([explanation.code for explanation in explained], container_dtype(unit.output))
     if kernel is not None:
         _compare(batch, results, computed(unit, batch, kernel))
-    if answers is not None:
-        results = np.array([answers[case.id] for case in cases], container_dtype(unit.output))
-    files, layout = _files(asked or Wanted(unit), batch, results, wanted), layouts(unit, wanted)
+    results = _answered(unit, batch, results, answers)
+    files, layout = _files(held.written, lines, results, wanted), layouts(unit, wanted)
     if PARTIAL in wanted:
         files[PARTIAL] = layout[PARTIAL].packed(partial_fields(unit, definition, batch.c.tolist(), explained))
     if STAGES in wanted:
         files[STAGES] = layout[STAGES].packed(stage_fields(unit, explained))
-    return Block(files, batch, results, explained)
+    return Block(files, batch, lines, results, explained)
 
 
 def computed_block(
-    unit: Unit, batch: Batch, wanted: Collection[str], kernel: AnyKernel | None, asked: Wanted | None = None
+    unit: Unit,
+    batch: Batch,
+    wanted: Collection[str],
+    kernel: AnyKernel | None,
+    answers: dict[str, int] | None = None,
+    asked: Wanted | None = None,
 ) -> Block:
-    """A block computed by the unit's kernel; by the definition where there is none. asked: as of `explained_block`."""
-    results = computed(unit, batch, kernel)
-    return Block(_files(asked or Wanted(unit), batch, results, wanted), batch, results)
+    """A block computed by the kernel; by the definition where there is none. The rest as of `explained_block`."""
+    held = asked or Wanted(unit)
+    lines, batch = held.lines(batch), held.multiplied(batch)
+    results = _answered(unit, batch, computed(unit, batch, kernel), answers)
+    return Block(_files(held.written, lines, results, wanted), batch, lines, results)
 
 
 def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
@@ -124,6 +134,11 @@ def computed(unit: Unit, batch: Batch, kernel: AnyKernel | None) -> Codes:
     return out.astype(container_dtype(unit.output))
 
 
+def _answered(unit: Unit, batch: Batch, results: Codes, answers: dict[str, int] | None) -> Codes:
+    """The results that come from elsewhere, where there are; else those given."""
+    return results if answers is None else np.array([answers[name] for name in batch.ids], container_dtype(unit.output))
+
+
 def _compare(batch: Batch, results: Codes, others: Codes) -> None:
     wrong = np.flatnonzero(results != others)
     if wrong.size:
@@ -131,8 +146,7 @@ def _compare(batch: Batch, results: Codes, others: Codes) -> None:
         raise RuntimeError(f"model and kernel differ at {batch.ids[first]}: {results[first]:#x} and {others[first]:#x}")
 
 
-def _files(asked: Wanted, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
-    unit, batch = asked.written, asked.lines(batch)
+def _files(unit: Written, batch: Batch, results: Codes, wanted: Collection[str]) -> dict[str, bytes]:
     layout, files = layouts(unit, ()), {}
     if OPERANDS in wanted:
         files[OPERANDS] = layout[OPERANDS].packed(operand_fields(unit, batch))
@@ -454,18 +468,17 @@ def stored(fmt: Format | None, codes: NDArray[Any]) -> NDArray[Any]:
     return codes if fmt is None or codes.dtype != object else to_words(codes, words_of(fmt.container_bits))
 
 
-def case_arrays(unit: Unit, blocks: Iterable[Block], asked: Wanted | None = None) -> Arrays:
+def case_arrays(written: Written, blocks: Iterable[Block]) -> Arrays:
     """The arrays of `cases.npz`: a, b, scale_a, scale_b (lines, count); first_line (cases,); c, result, id (cases,).
 
     A sparse unit has metadata (lines, count), too. Of more than 64 bits, c and result have a last axis of words.
     """
-    parts, first_line = list[Arrays](), 0
+    unit, parts, first_line = dense(written), list[Arrays](), 0
     for block in blocks:
         batch, per_case = block.batch, lines_of(unit, block.batch)
-        held = asked or Wanted(unit)
         lines = {
             name: values
-            for name, values in operand_fields(held.written, held.lines(batch)).items()
+            for name, values in operand_fields(written, block.lines).items()
             if name in ("a", "b", "metadata", "scale_a", "scale_b")
         }
         ids = np.array(list(batch.ids), dtype=np.bytes_)
@@ -476,15 +489,15 @@ def case_arrays(unit: Unit, blocks: Iterable[Block], asked: Wanted | None = None
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def problem_arrays(unit: Unit, problem: GemmProblem) -> Arrays:
+def problem_arrays(written: Written, problem: GemmProblem) -> Arrays:
     """The arrays of `gemm/NUMBER.npz`, for one matrix product.
 
-    A, B, C, scale_a, scale_b: the operands' codes, as far as the unit has them. D (M, N): the results.
+    A, B, C, scale_a, scale_b, metadata: the operands, as far as the unit has them. D (M, N): the results.
     partials (M, N, groups): every group's result. registers (M, N, additions): the promotion register, or the sum
     with the late addend, after each addition. Codes of more than 64 bits have a last axis of words.
     """
-    m, n = problem.A.shape[0], problem.B.shape[1]
-    explained = [dot(definition_of(unit), case) for case in gemm_cases(unit, problem)]
+    unit, m, n = dense(written), problem.A.shape[0], problem.B.shape[1]
+    explained = [dot(definition_of(unit), multiplied(written, case)) for case in gemm_cases(written, problem)]
     output, result = container_dtype(unit.output), container_dtype(unit.result.format)
     arrays: Arrays = problem.arrays
     if problem.C is not None:
@@ -603,8 +616,6 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         raise InputError(f"--cases must be at most {MOST_CASES:,}, not {wanted.cases:,}")
     if wanted.stages:
         stage_layout(unit)
-    if wanted.sparse is not None and wanted.suite == "captured":
-        raise InputError(f"{wanted.sparse.name} is sparse: `hwsim cosim` plays what GPUs returned, no set has it")
     cost(wanted).demand()
     WrittenFolder(folder, "vectors")  # refuses what is somebody else's before the work
     counts: Counts | None = None
@@ -613,7 +624,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
     def solving(what: str) -> None:
         progress(0 if counts is None else counts.cases, total, f"solving for {what} cases")
 
-    planned = plan(unit, wanted.suite, wanted.seed, solving)
+    planned = plan(wanted.written, wanted.suite, wanted.seed, solving)
     total = number_of_cases(wanted, planned)
     digits = operand_layout(wanted.written).digits + result_layout(unit).digits + 2
     demand_disk(folder / OPERANDS, total * digits)
@@ -642,16 +653,17 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
         growing.whole(UNIT, as_yaml(wanted.written).encode())
         if wanted.sparse is not None:
             growing.whole(DENSE, as_yaml(unit).encode())
-        # The matrices are the dense unit's: cases of a sparse one have metadata each of its own.
-        for number, problem in enumerate(planned.problems() if wanted.sparse is None else ()):
-            growing.whole(f"gemm/{number}.npz", npz(problem_arrays(unit, problem)))
+        for number, problem in enumerate(planned.problems()):
+            growing.whole(f"gemm/{number}.npz", npz(problem_arrays(wanted.written, problem)))
         for name, text in bench_texts(wanted.written, counts.cases, counts.lines, files).items():
             growing.whole(name, text.encode())
         if ARRAYS in files:
-            again = (computed_block(unit, draw(), (), kernel) for _, draw in _batches(wanted, planned, total))
-            growing.whole(ARRAYS, npz(case_arrays(unit, again, wanted)))
+            drawn = (draw() for _, draw in _batches(wanted, planned, total))
+            again = (computed_block(unit, batch, (), kernel, planned.expected, wanted) for batch in drawn)
+            growing.whole(ARRAYS, npz(case_arrays(wanted.written, again)))
         progress(counts.cases, total, "counting likely mistakes that they kill")
-        first = (case for _, draw in _batches(wanted, planned, min(total, MOST_COUNTED)) for case in draw().cases())
+        counted_from = (draw() for _, draw in _batches(wanted, planned, min(total, MOST_COUNTED)))
+        first = (case for batch in counted_from for case in wanted.multiplied(batch).cases())
         counted = kept_kills(unit, list(islice(first, min(total, MOST_COUNTED))))
         growing.finish(manifest(wanted, counts, growing.digests(), files, counted))
     return Made(folder, counts, resumed, counted)
@@ -659,7 +671,7 @@ def make(wanted: Wanted, folder: Path, progress: Progress = silent) -> Made:
 
 def made_batches(wanted: Wanted) -> Iterator[Batch]:
     """Yield the cases of a set as its lines have them, without results."""
-    planned = plan(wanted.unit, wanted.suite, wanted.seed)
+    planned = plan(wanted.written, wanted.suite, wanted.seed)
     total = number_of_cases(wanted, planned)
     return (wanted.lines(draw()) for _, draw in _batches(wanted, planned, total))
 
@@ -676,7 +688,7 @@ def _blocks(
     """Yield the blocks of a set from that of case `skip` on, in order, a few of them computed at once."""
 
     def computed(draw: Callable[[], Batch]) -> Block:
-        return computed_block(wanted.unit, draw(), files, kernel, wanted)
+        return computed_block(wanted.unit, draw(), files, kernel, planned.expected, wanted)
 
     with ThreadPoolExecutor(threads()) as pool:
         waiting: deque[Future[Block]] = deque()

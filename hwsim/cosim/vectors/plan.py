@@ -10,11 +10,13 @@ from heapq import heapify, heapreplace
 from hwsim.base.errors import InputError
 from hwsim.base.resources import KIB, MIB, Cost
 from hwsim.cases.bins.covering import Covered, covered, covering
+from hwsim.cases.captured import sparse_captured
 from hwsim.cases.case import Batch, Case, draws
-from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem
+from hwsim.cases.matrices import GemmProblem, gemm_cases, gemm_problem, sparse_problem
 from hwsim.cases.random_cases import product_cases
-from hwsim.cases.selection import placed_batch
+from hwsim.cases.selection import multiplied_batch, placed_batch
 from hwsim.cases.sensitive import sensitive
+from hwsim.cosim.vectors.lines import Written, dense
 from hwsim.explain import Discrimination, discrimination
 from hwsim.explain.discriminate import telling
 from hwsim.explain.readings import supports
@@ -47,13 +49,19 @@ class Wanted:
     sparse: SparseUnit | None = None
 
     @property
-    def written(self) -> Unit | SparseUnit:
+    def written(self) -> Written:
         """The unit whose lines the files have."""
         return self.sparse or self.unit
 
     def lines(self, batch: Batch) -> Batch:
-        """A batch as the lines have it."""
-        return batch if self.sparse is None else placed_batch(self.sparse, batch, self.seed)
+        """A batch as the lines have it: under metadata of its own, or under some that are drawn."""
+        if self.sparse is None or batch.metadata is not None:
+            return batch
+        return placed_batch(self.sparse, batch, self.seed)
+
+    def multiplied(self, batch: Batch) -> Batch:
+        """A batch as the unit that multiplies has it."""
+        return batch if self.sparse is None or batch.metadata is None else multiplied_batch(self.sparse, batch)
 
 
 class SetPart:
@@ -110,13 +118,14 @@ def cost(wanted: Wanted) -> Cost:
     return Cost(f"suite {wanted.suite} of {lanes:,} lanes and k {k:,}", 300 * MIB + memory, 15 + seconds, instead)
 
 
-def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None) -> SetPlan:
+def plan(unit: Written, suite: str, seed: int, progress: Progress = lambda _: None) -> SetPlan:
     """The plan of a suite: `smoke`, `standard` and `soak` are one sequence; PARTS are suites by themselves.
 
-    progress: called with what is being made, when it is asked for.
+    progress: called with what is being made, when it is asked for. Of a sparse unit, matrices and what was captured
+    have metadata of their own, which their cases keep; all other cases are its dense unit's.
     Raises NotImplementedYet for a unit that the model does not have, ValueError for a suite that the unit lacks.
     """
-    draws(unit).demand()
+    draws(dense(unit)).demand()
     if suite in SUITES:
         return _sequence(unit, seed, progress)
     if suite not in PARTS:
@@ -132,7 +141,9 @@ def plan(unit: Unit, suite: str, seed: int, progress: Progress = lambda _: None)
 class _Parts:
     """The parts of sets, each made when it is first asked for."""
 
-    def __init__(self, unit: Unit, seed: int, progress: Progress):
+    def __init__(self, written: Written, seed: int, progress: Progress):
+        unit = dense(written)
+
         def part(name: str, make: Callable[[], Sequence[Case]]) -> SetPart:
             def made() -> Sequence[Case]:
                 progress(name)
@@ -157,14 +168,14 @@ class _Parts:
 
         self.apart = looked_for = part("discrimination", apart)
         self.told = lambda: search()[0] if looked_for.asked and supports(unit) else None
-        self.problems = cache(lambda: _problems(unit, seed))
+        self.problems = cache(lambda: _problems(written, seed))
         self.coverage = part("coverage", lambda: covering(unit, seed))
         self.sensitive = part("sensitive", lambda: sensitive(unit, seed))
         self.products = part("products", lambda: product_cases(unit))
-        self.gemm = part("gemm", lambda: _gemm(unit, self.problems()))
+        self.gemm = part("gemm", lambda: _gemm(written, self.problems()))
 
 
-def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
+def _alone(unit: Written, suite: str, seed: int, progress: Progress) -> SetPlan:
     if suite == "captured":
         return _captured(unit)
     if suite == "random":
@@ -179,9 +190,9 @@ def _alone(unit: Unit, suite: str, seed: int, progress: Progress) -> SetPlan:
             return SetPlan(({"coverage": parts.coverage, "products": parts.products}.get(suite, parts.sensitive),))
 
 
-def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
+def _sequence(written: Written, seed: int, progress: Progress) -> SetPlan:
     """The plan of smoke, standard and soak. Quick parts come first: cases are there during the long searches."""
-    parts = _Parts(unit, seed, progress)
+    parts, unit = _Parts(written, seed, progress), dense(written)
     smoke = (
         SetPart("smoke", lambda: parts.products.cases[:: max(1, len(parts.products.cases) // SMOKE_PRODUCTS)]),
         SetPart("smoke", lambda: fewest(covered(unit, seed)) if parts.coverage.cases else ()),
@@ -198,20 +209,24 @@ def _sequence(unit: Unit, seed: int, progress: Progress) -> SetPlan:
     return SetPlan((*smoke, *others), True, lacking, parts.problems, parts.told)
 
 
-def _problems(unit: Unit, seed: int) -> tuple[GemmProblem, ...]:
+def _problems(written: Written, seed: int) -> tuple[GemmProblem, ...]:
+    unit = dense(written)
     instruction = unit.instruction
     interval = unit.promotion.interval if unit.promotion else instruction.k
     shapes = [(m, n, interval * (times if instruction.chain else 1)) for m, n, times in GEMMS]
+    if isinstance(written, SparseUnit):
+        return tuple(sparse_problem(written, m, n, k, seed) for m, n, k in shapes)
     return tuple(gemm_problem(unit, m, n, k, seed) for m, n, k in shapes)
 
 
-def _gemm(unit: Unit, problems: Sequence[GemmProblem]) -> list[Case]:
+def _gemm(unit: Written, problems: Sequence[GemmProblem]) -> list[Case]:
     numbered = [(number, case) for number, problem in enumerate(problems) for case in gemm_cases(unit, problem)]
     return [replace(case, id=f"gemm/{number}/{case.id}") for number, case in numbered]
 
 
-def _captured(unit: Unit) -> SetPlan:
-    known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in known_cases(unit)]
+def _captured(unit: Written) -> SetPlan:
+    found = sparse_captured(unit) if isinstance(unit, SparseUnit) else known_cases(unit)
+    known = [(replace(case, id=f"captured/{case.id}"), code) for case, code in found]
     if not known:
         raise InputError(
             f"no captured results of {unit.name} are at hand: HWSIM_SILICON names the folder that holds them"
