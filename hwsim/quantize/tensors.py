@@ -9,6 +9,7 @@ import lzma
 import math
 import re
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -184,7 +185,13 @@ def _array(archive: zipfile.ZipFile, path: Path, member: str | None) -> NDArray[
         with archive.open(entry) as file:
             _check_header(file, entry.file_size)
         with archive.open(entry) as file:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+            array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        # NumPy makes characters of any number, and Python then fails at whatever is done with them.
+        if array.dtype.kind == "U" and array.nbytes:
+            characters = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
+            if characters.max() > sys.maxunicode:
+                raise InputError(f"{path}: {chosen} holds characters that are none")
+        return array
     except InputError:
         raise
     except UNREADABLE as error:

@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 import hwsim
+from hwsim.base.errors import InputError
 from hwsim.quantize import tensors as stored
 
 
@@ -25,3 +26,15 @@ def test_codes_are_mapped_and_not_copied(tmp_path: Path, monkeypatch: pytest.Mon
         assert np.shares_memory(codes, found.array)
         assert codes.tolist() == np.arange(64).reshape(8, 8).tolist()
     assert not stored.are_codes(e8m0, stored.read("a.safetensors"))
+
+
+def test_characters_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "facts.npz"
+    for word, fails in (("", False), ("ok", False), ("\U0010ffff", False), (None, True)):
+        array = np.array(word) if word is not None else np.array([0x110000], np.uint32).view("<U1")
+        np.savez(path, facts=array)
+        if fails:
+            with pytest.raises(InputError, match=r"facts\.npz: facts holds characters that are none"):
+                stored.members(path, ["facts"])
+        else:
+            assert str(stored.members(path, ["facts"])[0]) == word
