@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -116,17 +117,20 @@ def _of_selected(unit: SparseUnit, units: list[Unit], a: Any, b: Any, c: Any, me
 
 
 def _of_bounds(units: list[Unit], k: int, largest_a: float | None, largest_b: float | None, c: float) -> Tolerance:
+    for name, given in (("largest_a", largest_a), ("largest_b", largest_b), ("largest_c", c)):
+        if given is not None and not (isfinite(given) and given >= 0):
+            raise InputError(f"{name} must be a magnitude, finite and at least 0, not {given}")
     total = 0.0
     for unit in units:
         check_length(unit, k)
         if unit.scale is not None:
             raise InputError(f"{unit.name} has scales: its tolerance is of given data, a and b")
         largest = [
-            _largest(fmt) if given is None else given
+            _largest(fmt) if given is None else float(given)
             for fmt, given in ((unit.operands.a, largest_a), (unit.operands.b, largest_b))
         ]
         a, b = np.full((1, k), largest[0]), np.full((k, 1), largest[1])
-        bound = _bound(unit, a, b, np.array([[c]]), None, None, any_data=True)
+        bound = _bound(unit, a, b, np.array([[float(c)]]), None, None, any_data=True)
         if unit.operands.daz:  # any factor may be flushed
             least = [2.0 ** least_exponent(fmt) for fmt in unit.operands.multiplied]
             bound = bound + k * (least[0] * largest[1] + largest[0] * least[1]) * SLACK

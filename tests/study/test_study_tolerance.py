@@ -282,6 +282,22 @@ def order_that_loses(unit: Unit, a: Array, b: Array, sign: int, weight: float, s
     return np.concatenate(order)
 
 
+@pytest.mark.parametrize("one_sign", [False, True])
+def test_sums_of_stretches_are_no_larger_in_any_order(one_sign: bool) -> None:
+    """The kth largest of the stretches' sums after so many products, in sorted and random orders."""
+    unit, stretches, after = load_unit(DEEPSEEK), 4, np.arange(1, 5) * 32
+    codes = vectors(unit, 512, one_sign)
+    a, b = unit.operands.a.decode(codes[0])[None], unit.operands.b.decode(codes[1])[None]
+    none = np.zeros((1, 1))
+    terms = orders._terms(unit, orders._sides(unit, a, b.T, None, None), slice(1), none, False)
+    most = -np.sort(-orders._sums(unit, terms, after, stretches, none).reshape(stretches, 4), axis=0)
+    values = (a * b)[0]
+    tried = [np.argsort(values), np.argsort(-np.abs(values)), np.random.default_rng(1).permutation(512)]
+    for order in tried:
+        sums = np.abs(values[order].reshape(stretches, 128).cumsum(axis=1)[:, after - 1])
+        assert (orders._power(-np.sort(-sums, axis=0)) <= most).all()
+
+
 def test_what_is_exact_has_next_to_no_bound_in_any_order() -> None:
     unit = load_unit("blackwell-tcgen05-e4m3-f32")
     a, b = vectors(unit, 256, False)
@@ -342,6 +358,10 @@ def test_of_bounds_it_holds_for_all_data_within_them() -> None:
     unit = load_unit(HOPPER)
     found = tolerance(unit, 64, largest_a=2.0, largest_b=2.0, largest_c=4.0)
     assert found.exact is None and found.zeros_pass == 0
+    assert tolerance(unit, 64, largest_a=2, largest_b=2, largest_c=4).atol == found.atol
+    for wrong in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="largest_b must be a magnitude, finite and at least 0"):
+            tolerance(unit, 64, largest_b=wrong)
     for seed in range(3):
         a, b, c = drawn(unit, 64, "both signs", seed)
         a, b = (unit.operands.a.encode(np.clip(unit.operands.a.decode(side), -2, 2)) for side in (a, b))

@@ -167,15 +167,15 @@ def _lost(unit: Unit, loss: Loss, parts: Lengths, terms: Terms, off: Array) -> t
 def _of_events(terms: Terms, sums: Array, place: float) -> Array:
     """The sum of as many of these sums as may be rounded, the largest.
 
-    place: the last place of a sum, as a part of it. A rounding raises the last place of a partial sum that lies below
-    that of the largest: of each product as often as there are such places, and once more.
+    place: the last place of a sum, as a part of it. A rounding raises that of a partial sum, which lies below that of
+    the largest; an addition has the lower of two. So each product allows for as many roundings as its own lies below.
     """
     if not terms.known:
         return np.asarray(sums.sum(axis=2))
     highest = place * sums.max(axis=2, initial=0.0)
     with np.errstate(divide="ignore"):
-        times = np.log2(highest[..., None] / terms.last_places)
-    events = np.where(times > 0, times + 1, 0.0).sum(axis=2)
+        below = np.log2(highest[..., None] / terms.last_places)
+    events = np.maximum(below, 0.0).sum(axis=2)
     events = np.minimum(events, sums.shape[2]).astype(np.int64)
     ordered = np.pad(np.cumsum(-np.sort(-sums, axis=2), axis=2), [(0, 0), (0, 0), (1, 0)])
     return np.asarray(np.take_along_axis(ordered, events[..., None], axis=2)[..., 0])
