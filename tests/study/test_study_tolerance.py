@@ -202,8 +202,8 @@ NEAR = {
     (HOPPER, 128): 4, (HOPPER, 1024): 4, ("hopper-wgmma-f16-f32", 256): 4, ("turing-mma-f16-f16", 128): 4,
     ("volta-mma-f16-f32", 128): 4, ("blackwell-tcgen05-f16-f32", 256): 4, ("cdna1-mfma-f16-f32", 128): 4,
     ("cdna2-mfma-bf16-f32", 256): 4, ("cdna3-mfma-f16-f32", 256): 4, ("sequential-e4m3-f16", 128): 4,
-    (DEEPSEEK, 256): 4, (DEEPSEEK, 1024): 9, ("intel-amx-bf16-f32", 128): 9,
-    ("blackwell-tcgen05-e4m3-f32", 1024): 45,
+    (DEEPSEEK, 256): 4, (DEEPSEEK, 1024): 9, ("intel-amx-bf16-f32", 128): 8,
+    ("blackwell-tcgen05-e4m3-f32", 1024): 27,
 }  # fmt: skip
 
 
